@@ -4,30 +4,30 @@
 #   docker build --target api -t skillet-api .
 #   docker build --target worker -t skillet-worker .
 #   docker build --target worker-full -t skillet-worker .
-# `worker` also has programs for most of the built-in skills, `worker-full` those for all, with office, video and
-# statistics, about 2 GB. Each can run any command of `skillet`.
+# `worker` also has the programs for most built-in skills. `worker-full` has the programs for all of them, including
+# office, video and statistics, and is about 2 GB larger. Each image can run any command of `skillet`.
 #
-# The base images have exact versions. A tag can still be moved to another image; a digest cannot. To pin one, append
-# what this prints, as in `debian:TAG@sha256:…`:
+# The base images have exact version tags. A tag can be moved to another image, a digest cannot. To pin a digest, append
+# the output of this command, as in `debian:TAG@sha256:…`:
 #   docker buildx imagetools inspect debian:TAG --format '{{.Manifest.Digest}}'
 
 FROM rust:1.95.0-slim-bookworm AS build
 WORKDIR /src
 COPY . .
-# .sqlx stands in for the database.
+# The build reads .sqlx instead of a database.
 ENV SQLX_OFFLINE=true
-# The cache is not part of a layer, so the program is copied out of it.
+# The build cache is not part of a layer, so the program is copied out of it.
 RUN --mount=type=cache,target=/usr/local/cargo/registry,sharing=locked \
     --mount=type=cache,target=/src/target,sharing=locked \
     cargo build --profile dist --locked -p cli \
     && install -D target/dist/skillet /out/skillet
 
 FROM debian:bookworm-20261005-slim AS runtime
-# HTTPS clients start from the roots in ca-certificates, and not at all without them.
+# HTTPS clients do not start without the root certificates in ca-certificates.
 RUN apt-get update \
     && apt-get install -y --no-install-recommends ca-certificates tini \
     && rm -rf /var/lib/apt/lists/*
-# Volumes that are mounted here take over the owner.
+# Volumes mounted on these directories get this owner.
 RUN groupadd --gid 10001 skillet \
     && useradd --uid 10001 --gid skillet --no-create-home --home-dir /var/lib/skillet \
         --shell /usr/sbin/nologin skillet \
@@ -37,7 +37,7 @@ ENV SKILLET_DATA_DIR=/var/lib/skillet \
     SKILLET_ASSETS=/var/lib/skillet-assets \
     SKILLET_LOG=info,sqlx=warn \
     SKILLET_LOG_FORMAT=json
-# A skillet.toml in this directory is read.
+# The program reads a skillet.toml in this directory.
 WORKDIR /etc/skillet
 ENTRYPOINT ["tini", "--", "skillet"]
 

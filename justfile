@@ -1,10 +1,10 @@
-# What there is to do here. Every recipe is a script or one command that also works without just.
+# Development tasks. Every recipe is a script or one command that also works without just.
 
 # Lists the recipes.
 default:
     @just --list --unsorted
 
-# Runs three small jobs in a service of its own; needs no key.
+# Runs three small jobs in a separate service; needs no key.
 demo *options:
     cargo run -- demo {{ options }}
 
@@ -12,23 +12,23 @@ demo *options:
 up *options:
     cargo run -- up {{ options }}
 
-# Runs every test, after installing what they need.
+# Installs the programs that the tests need, and runs all tests.
 test *options:
     scripts/test {{ options }}
 
-# Checks what must hold beside the tests: format, lints, documentation, dependencies, .sqlx, Python scripts.
+# Runs all checks except the tests: format, lints, documentation, dependencies, .sqlx, Python scripts.
 check:
     scripts/check
 
-# Does what CI does.
+# Runs the same checks and tests as CI.
 ci:
     .ci/run
 
-# Regenerates .sqlx. Run it when SQL has changed.
+# Regenerates .sqlx. Run it after changes to SQL.
 sqlx:
     scripts/sqlx-prepare
 
-# Regenerates the OpenAPI document. Run it when the API has changed.
+# Regenerates the OpenAPI document. Run it after changes to the API.
 openapi:
     SKILLET_UPDATE=1 cargo test -p tests --test it openapi
 
@@ -36,10 +36,10 @@ openapi:
 package *options:
     scripts/package {{ options }}
 
-# Measures, and prints each figure beside its limit.
+# Runs the benchmarks, and prints each figure with its limit.
 bench *options:
     cargo run --release -p bench -- {{ options }}
 
-# Kills, stops and cuts off the parts of services, and checks that nothing is lost.
+# Kills, stops and disconnects parts of services, and checks that nothing is lost.
 chaos *options:
     cargo run --release -p bench -- chaos {{ options }}

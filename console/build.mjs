@@ -1,6 +1,6 @@
 /**
- * Builds `dist/`, which is committed: the same sources give the same bytes. `--watch` builds after each change,
- * `--check` compares with what is committed and checks the sizes, `--test` builds the unit tests.
+ * Build of `dist/`, which is committed and reproducible. `--watch` builds after each change, `--check` compares a new
+ * build with the committed files and checks the sizes, `--test` builds the unit tests.
  */
 
 import { copyFile, mkdtemp, readdir, readFile, mkdir, rm } from "node:fs/promises";
@@ -10,10 +10,10 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import * as esbuild from "esbuild";
 
-/** What a browser loads first, compressed, and all that there is. */
+/** The maximum compressed sizes of the first load and of all files. */
 const MAX_FIRST_BYTES = 70 * 1024;
 const MAX_BYTES = 130 * 1024;
-/** What is loaded when a page needs it. */
+/** The files that are loaded on demand. */
 const LATER = /^(later|prerender|highlight)-/;
 
 const root = dirname(fileURLToPath(import.meta.url));
@@ -26,10 +26,10 @@ const shared = {
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
-  // The client is in another folder, whose packages need not be installed.
+  // The client is in another folder. Its packages may not be installed there.
   nodePaths: [join(root, "node_modules")],
   alias: { "#platform": join(root, "../clients/typescript/src/platform.browser.ts") },
-  // The languages of Prism look for it there.
+  // The language modules of Prism use `global`.
   define: { global: "globalThis" },
   logLevel: "warning",
 };
@@ -45,7 +45,7 @@ const page = (outdir) => ({
 });
 
 async function build(outdir) {
-  // Names of parts change with their content.
+  // The names of chunks change with their content, so old chunks are deleted.
   await rm(outdir, { recursive: true, force: true });
   await mkdir(outdir, { recursive: true });
   await esbuild.build(page(outdir));

@@ -1,9 +1,8 @@
-# The AppArmor profile of containers that Skillet's worker runs in: Docker's own (docker-default), except that
-# it lets the worker build the file systems of its sandboxes, and is stricter with everything else.
-# README.md, in this folder, says how to load it.
+# The AppArmor profile for containers of Skillet's worker. It is based on Docker's docker-default. It permits the mounts
+# that build the file systems of sandboxes, and is stricter otherwise. README.md in this folder describes how to load
+# it.
 
-# Of this version AppArmor 3 and 4 both know everything. Under it there is no rule for user namespaces, so
-# they are allowed.
+# AppArmor 3 and 4 both support all of this ABI version. It has no rule for user namespaces, so they are allowed.
 abi <abi/3.0>,
 
 include <tunables/global>
@@ -13,21 +12,21 @@ profile skillet-worker flags=(attach_disconnected,mediate_deleted) {
 
   file,
 
-  # Not AF_VSOCK, which reaches the hypervisor, and not AF_ALG.
+  # Excludes AF_VSOCK, which reaches the hypervisor, and AF_ALG.
   network inet,
   network inet6,
   network netlink,
   network unix,
   unix,
 
-  # What a sandbox is built with, in its own user namespace.
+  # The capabilities that are needed to build a sandbox in its own user namespace.
   capability net_admin,
   capability net_bind_service,
   capability setpcap,
   capability sys_admin,
   capability sys_resource,
 
-  # The file system of a sandbox grows in /tmp of its own mount namespace.
+  # The file system of a sandbox is built in /tmp of its own mount namespace.
   mount options=(rw,rprivate) -> /,
   mount fstype=tmpfs options=(rw,nosuid,nodev) tmpfs -> /tmp/,
   mount options=(rw,rbind) /** -> /tmp/**,
@@ -38,14 +37,14 @@ profile skillet-worker flags=(attach_disconnected,mediate_deleted) {
   umount /,
   remount options=(ro,nosuid,nodev,bind) /,
 
-  # The engine may end the container, and its processes each other.
+  # The container engine may end the container, and its processes may end each other.
   signal (receive) peer=unconfined,
   signal (receive) peer=runc,
   signal (receive) peer=crun,
   signal (send,receive) peer=skillet-worker,
   ptrace (read,readby) peer=skillet-worker,
 
-  # Of /proc only a process's own files are written, and by a sandbox the limit of its user namespaces.
+  # In /proc, a process may write only its own files, and a sandbox also the limit of its user namespaces.
   deny @{PROC}/* w,
   deny @{PROC}/[^1-9s]*/** w,
   deny @{PROC}/s[^y]*/** w,
@@ -53,7 +52,7 @@ profile skillet-worker flags=(attach_disconnected,mediate_deleted) {
   deny @{PROC}/sys/user/[^m]** w,
   deny @{PROC}/sys/user/max_[^u]** w,
 
-  # What engines mask, and here cannot, as then there could be no /proc in a sandbox.
+  # Files that container engines usually mask. They cannot mask them here, because a sandbox could then not mount /proc.
   deny @{PROC}/acpi/** rwklx,
   deny @{PROC}/asound/** rwklx,
   deny @{PROC}/kcore rwklx,
@@ -65,7 +64,7 @@ profile skillet-worker flags=(attach_disconnected,mediate_deleted) {
   deny @{PROC}/timer_list rwklx,
   deny @{PROC}/timer_stats rwklx,
 
-  # Of /sys only cgroups, where the engine lets the container have some.
+  # In /sys, only cgroups are writable, if the engine gives the container access.
   deny /sys/[^f]*/** wklx,
   deny /sys/f[^s]*/** wklx,
   deny /sys/fs/[^c]*/** wklx,

@@ -1,4 +1,4 @@
-//! Rebuilds the library when a skill or a migration changes, which are embedded in it.
+//! The build script. Rebuilds the library when an embedded skill or migration changes.
 
 fn main() {
     println!("cargo:rerun-if-changed=../skills");

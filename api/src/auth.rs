@@ -1,4 +1,4 @@
-//! Authentication: the key of a request, checked before anything else.
+//! Authentication: the credential of a request, checked before anything else.
 
 mod credential;
 mod key_reader;
@@ -27,7 +27,7 @@ const SESSION_PATH: &str = "/v1/session";
 const CROSS_ORIGIN_RESOURCE_POLICY: HeaderName =
     HeaderName::from_static("cross-origin-resource-policy");
 
-/// A caller whose key has the scope `jobs`.
+/// A caller whose API key has the scope `jobs`.
 #[derive(Clone, Debug)]
 pub(crate) struct Caller {
     /// The tenant of the key.
@@ -45,11 +45,11 @@ pub(crate) struct Caller {
 }
 
 impl Caller {
-    /// The tenant of a schedule, for a run that no request caused.
+    /// Creates the caller for a run of a schedule, which has no request.
     pub(crate) fn of_schedule(run: &ClaimedRun) -> Self {
         Self {
             tenant: run.tenant,
-            // It names no key, as no key was presented.
+            // Nil, because no key was presented.
             key: KeyId(Uuid::nil()),
             name: "schedule".to_owned(),
             has_budget: run.has_budget,
@@ -59,33 +59,34 @@ impl Caller {
     }
 }
 
-/// A caller whose key has the scope `admin`.
+/// A caller whose API key has the scope `admin`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Admin {
     /// The tenant of the key itself.
     pub(crate) tenant: TenantId,
 }
 
-/// A caller whose key has the scope `metrics` or `admin`.
+/// A caller whose API key has the scope `metrics` or `admin`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MetricsReader;
 
-/// A caller whose key has the scope `jobs` or `admin`.
+/// A caller whose API key has the scope `jobs` or `admin`.
 pub(crate) struct JobsOrAdmin(pub(crate) Presented);
 
-/// Refuses requests without a valid credential, and stores its key for the extractors of this module.
+/// Rejects requests without a valid credential, and stores the key for the extractors of this module.
 pub(crate) async fn authenticate(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // To begin a session, the key is in the body. Other methods than these two are refused for everybody.
+    // A request that creates a session has its key in the body. Methods other than POST and DELETE are rejected by the
+    // router.
     let is_public = request.path() == SESSION_PATH && *request.method() != Method::DELETE;
     if is_public {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     let (key, policy) = match find(&request).await {
         Ok(Credential::Key(key)) => (key, "same-origin"),
-        // Pages of the tenant's own product may show a file as an image.
+        // Pages of the tenant's own product may embed a file as an image.
         Ok(Credential::Token(key)) => (key, "cross-origin"),
         Err(error) => {
             let (request, _) = request.into_parts();
@@ -123,7 +124,7 @@ fn key_with(request: &HttpRequest, scope: Scope, name: &'static str) -> Result<C
     }
 }
 
-/// The key, unless all that it may do is to read metrics.
+/// Returns the key, or an error if it has no scope other than `metrics`.
 pub(crate) fn jobs_or_admin(key: Presented) -> Result<Presented, ApiError> {
     if key.scopes.iter().all(|scope| *scope == Scope::Metrics) {
         return Err(ApiError::Forbidden("jobs"));

@@ -21,16 +21,16 @@ use serde::de::DeserializeOwned;
 
 use crate::problem::ApiError;
 
-/// The largest JSON body, but for those that may bring files.
+/// The maximum size of a JSON body without files.
 const MAX_BYTES: usize = 1024 * 1024;
-/// The largest JSON body with files. Larger files go to `POST /v1/assets`.
+/// The maximum size of a JSON body with inline files. Larger files must be uploaded with `POST /v1/assets`.
 pub(crate) const MAX_BYTES_WITH_FILES: usize = 16 * 1024 * 1024;
-/// The most values in a JSON body: however short each is, it takes as much time and memory as a long one.
+/// The maximum number of values in a JSON body. Many short values take as much time and memory as long ones.
 const MAX_VALUES: usize = 200_000;
-/// Larger bodies are parsed off the threads that answer requests.
+/// The largest body that is parsed on the thread of the request. Larger bodies are parsed on a blocking thread.
 const MAX_INLINE_BYTES: usize = 64 * 1024;
 
-/// A JSON body of at most so many bytes.
+/// A JSON body of at most `LIMIT` bytes.
 pub(crate) struct Json<T, const LIMIT: usize = MAX_BYTES>(pub(crate) T);
 
 impl<T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest for Json<T, LIMIT> {
@@ -63,7 +63,8 @@ impl<T: DeserializeOwned + Send + 'static, const LIMIT: usize> FromRequest for J
 async fn read(payload: &mut Payload, limit: usize) -> Result<BytesMut, ApiError> {
     let mut bytes = BytesMut::new();
     let mut size = 0;
-    // A client that is still sending does not read the response, so some of a body that is too large is read, too.
+    // A client that is still sending does not read the response, so part of a body that is too large is read and
+    // discarded.
     while let Some(chunk) = payload.next().await
         && size <= 2 * limit
     {
@@ -94,9 +95,10 @@ impl From<PayloadError> for ApiError {
     }
 }
 
-/// Text that is no JSON is malformed; JSON of another shape is invalid, at a place that has a name.
+/// Parses a JSON body. Invalid JSON is a malformed request. Valid JSON of the wrong shape is an invalid request whose
+/// error names the field.
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
-    // A list of values would otherwise pass for an object, field by field.
+    // Serde would otherwise deserialize a list into a struct, field by field.
     if bytes.trim_ascii_start().starts_with(b"[") {
         return Err(ApiError::field("", "must be an object, not a list"));
     }
@@ -124,7 +126,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, ApiError> {
     Ok(value)
 }
 
-/// About how many values a JSON text has: what opens a list or an object, and what separates values.
+/// Estimates the number of values in a JSON text: counts opening brackets and commas outside strings.
 fn count_values(json: &[u8]) -> usize {
     let (mut count, mut is_string, mut is_escaped) = (0, false, false);
     for byte in json {
@@ -139,7 +141,7 @@ fn count_values(json: &[u8]) -> usize {
     count
 }
 
-/// Refuses bodies that are compressed: a small one could be a large one.
+/// Rejects compressed bodies, because a small body could expand to a very large one.
 pub(crate) async fn refuse_compressed(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

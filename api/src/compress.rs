@@ -1,4 +1,4 @@
-//! Compression of JSON and of the program of `/docs/`. Streams and files are sent as they are.
+//! Compression of JSON and of the script of `/docs/`. Streams and files are sent uncompressed.
 
 use std::io::Write;
 
@@ -12,12 +12,12 @@ use actix_web::middleware::Next;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
-/// The smallest compressed response. Smaller ones fit into one packet uncompressed.
+/// The minimum size of a compressed response. Smaller ones fit into one packet uncompressed.
 const MIN_BYTES: u64 = 1024;
-/// The largest compressed response. Larger ones would delay other requests of the thread.
+/// The maximum size of a compressed response. Compressing larger ones would delay other requests on the thread.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// Compresses for clients that accept gzip.
+/// Compresses responses for clients that accept gzip.
 pub(crate) async fn gzip(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -69,7 +69,7 @@ fn is_compressible(headers: &HeaderMap) -> bool {
     })
 }
 
-/// Whether the client accepts gzip: it is named, with a weight other than 0.
+/// Whether the client accepts gzip: `Accept-Encoding` names it with a weight other than 0.
 pub(crate) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let codings = headers.get_all(ACCEPT_ENCODING);
     let codings = codings.filter_map(|value| value.to_str().ok());

@@ -1,4 +1,4 @@
-//! Connections: how many there are, and when they end.
+//! Connection limits and timeouts.
 
 use std::any::Any;
 use std::future::pending;
@@ -14,34 +14,35 @@ use actix_web::{Error, HttpMessage};
 use shared::db::key::Presented;
 use tokio_util::sync::CancellationToken;
 
-/// The longest that a client may take for the head of its first request.
+/// The longest that a client may take to send the head of its first request.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long a client that was refused may go on sending before its connection is cut: it reads the answer only then.
+/// The longest that a rejected client may keep sending before its connection is closed. Such a client reads the
+/// response only after it has sent its request.
 pub(crate) const LINGER: Duration = Duration::from_secs(5);
-/// The most connections of one thread, however many files there may be.
+/// The maximum number of connections per thread, regardless of the file descriptor limit.
 const MAX_PER_THREAD: u64 = 50_000;
-/// The longest that a client may leave unread what was sent to it, as far as that does not fit into the buffers.
+/// The longest that sent data may stay unread by the client once the buffers are full.
 #[cfg(target_os = "linux")]
 const MAX_UNREAD: Duration = Duration::from_secs(120);
 
-/// The connections that one of the threads may have: a quarter of the files is left for all else that this process
-/// does. More clients wait until others have gone.
+/// Returns the maximum number of connections per thread. A quarter of the file descriptors is reserved for the rest of
+/// the process. Further clients wait until connections close.
 pub(crate) fn max_per_thread(files: u64, threads: usize) -> usize {
     let share = files / 4 * 3 / threads.max(1) as u64;
     usize::try_from(share.clamp(1, MAX_PER_THREAD)).unwrap_or(usize::MAX)
 }
 
-/// Prepares a connection: one whose client takes nothing any more is closed by the kernel.
+/// Prepares a connection: the kernel closes it if the client stops reading.
 pub(crate) fn prepare(connection: &dyn Any, _: &mut Extensions) {
     #[cfg(target_os = "linux")]
     if let Some(stream) = connection.downcast_ref::<TcpStream>() {
         let milliseconds = u32::try_from(MAX_UNREAD.as_millis()).unwrap_or(u32::MAX);
-        // Without it, only the kernel's own limits hold, of a quarter of an hour.
+        // Without this option, only the kernel's own limit of about 15 minutes applies.
         let _ = rustix::net::sockopt::set_tcp_user_timeout(stream, milliseconds);
     }
 }
 
-/// Serves until it is told to end, and then as long as requests may take to end.
+/// Serves until `shutdown` is cancelled, then lets open requests finish within the shutdown timeout.
 pub(crate) async fn serve(server: Server, shutdown: CancellationToken) -> io::Result<()> {
     let handle = server.handle();
     let stopping = async {
@@ -55,8 +56,8 @@ pub(crate) async fn serve(server: Server, shutdown: CancellationToken) -> io::Re
     }
 }
 
-/// Closes connections after their answer that have no reason to stay: those of clients without a key, which could
-/// otherwise be held for nothing, and those that were to become another protocol's, which we have none of.
+/// Closes a connection after its response in two cases. Clients without a valid key could otherwise hold connections
+/// open. Requests to upgrade to another protocol are not supported.
 pub(crate) async fn close_idle(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

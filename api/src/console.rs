@@ -1,4 +1,4 @@
-//! `/console/`: the web console, which is part of the program.
+//! `/console/`: the web console, which is embedded in the program.
 
 mod file;
 
@@ -14,13 +14,13 @@ use crate::etag;
 use crate::problem::ApiError;
 use file::{ConsoleFile, ConsoleFiles};
 
-/// What `console/build.mjs` has built.
+/// The output of `console/build.mjs`.
 static BUILT: Dir = include_dir!("$CARGO_MANIFEST_DIR/../console/dist");
 static FILES: LazyLock<ConsoleFiles> = LazyLock::new(|| ConsoleFiles::embedded(&BUILT));
-/// The page of all views. The view is in the address.
+/// The page of all views. The URL selects the view.
 const PAGE: &str = "index.html";
 
-/// A file of the console. Every other path is a view of its page.
+/// Returns a file of the console. A path without a dot is a view and returns the page.
 #[get("/{path:.*}")]
 pub(crate) async fn get_console(
     request: HttpRequest,
@@ -28,7 +28,7 @@ pub(crate) async fn get_console(
 ) -> Result<HttpResponse, ApiError> {
     let is_view = !path.contains('.');
     let name = if is_view { PAGE } else { path.as_str() };
-    // A debug build shows what was just built.
+    // A debug build serves the latest files from disk.
     let fresh = if cfg!(debug_assertions) {
         ConsoleFile::from_disk(name)
     } else {

@@ -24,10 +24,10 @@ const REQUEST_HEADERS: &str = "Authorization, Content-Type, Idempotency-Key, Pre
 /// Headers that a page may read.
 const ANSWER_HEADERS: &str = "X-Request-Id, Location, ETag, Retry-After, RateLimit, RateLimit-Policy, \
                               Idempotent-Replayed, Preference-Applied, Content-Disposition, Content-Range, Accept-Ranges";
-/// Seconds for which a browser may remember an answer to a preflight.
+/// The number of seconds that a browser may cache a preflight response.
 const MAX_AGE: &str = "600";
 
-/// Answers preflights, and lets pages of allowed origins read answers.
+/// Answers preflight requests, and lets pages of allowed origins read responses.
 pub(crate) async fn allow(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,

@@ -1,4 +1,4 @@
-//! Cursors: where a page of a list begins. Opaque to clients.
+//! Pagination cursors, which are opaque to clients.
 
 use std::borrow::Cow;
 use std::str::FromStr;
@@ -12,11 +12,11 @@ use utoipa::{PartialSchema, ToSchema};
 
 use crate::problem::ApiError;
 
-/// The most entries of a page.
+/// The maximum number of entries in a page.
 const MAX_LIMIT: i64 = 100;
 const DEFAULT_LIMIT: i64 = 20;
 
-/// The number of the event in a log after which to read: that of the parameter `after`, or 0.
+/// Returns the sequence number after which to read a log: the parameter `after`, or 0.
 pub(crate) fn after(seq: Option<i64>) -> Result<i64, ApiError> {
     match seq.unwrap_or(0) {
         seq @ 0.. => Ok(seq),
@@ -29,12 +29,12 @@ pub(crate) fn after(seq: Option<i64>) -> Result<i64, ApiError> {
 pub(crate) struct Page<T> {
     /// The entries.
     pub data: Vec<T>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page, or null on the last page.
     pub next_cursor: Option<String>,
 }
 
 impl<T> Page<T> {
-    /// A page out of `limit + 1` entries, of which the last only says that there is more.
+    /// Creates a page from up to `limit + 1` entries. The extra entry only shows that there is another page.
     pub(crate) fn of(mut data: Vec<T>, limit: i64, key: impl Fn(&T) -> String) -> Self {
         let has_more = data.len() as i64 > limit;
         data.truncate(limit as usize);
@@ -45,7 +45,7 @@ impl<T> Page<T> {
         Self { data, next_cursor }
     }
 
-    /// A page out of all entries, which are in the order of their keys.
+    /// Creates a page from all entries, which must be sorted by key.
     pub(crate) fn of_all(
         all: impl IntoIterator<Item = T>,
         after: Option<&str>,
@@ -59,7 +59,7 @@ impl<T> Page<T> {
     }
 }
 
-/// Not derived, so that `Job`'s page refers to `Job`; derived, it would repeat it whole under no name.
+/// Not derived: a derived schema would inline the schema of the entries instead of referring to it by name.
 impl<T: ToSchema> PartialSchema for Page<T> {
     fn schema() -> RefOr<Schema> {
         let data = ArrayBuilder::new()
@@ -67,7 +67,7 @@ impl<T: ToSchema> PartialSchema for Page<T> {
             .description(Some("The entries."));
         let next_cursor = ObjectBuilder::new()
             .schema_type(SchemaType::from_iter([Type::String, Type::Null]))
-            .description(Some("Where the next page begins; null on the last."));
+            .description(Some("The cursor of the next page; null on the last page."));
         ObjectBuilder::new()
             .description(Some("A page of a list."))
             .property("data", data)
@@ -89,7 +89,7 @@ impl<T: ToSchema> ToSchema for Page<T> {
     }
 }
 
-/// The checked size of a page.
+/// Validates the page size, and applies the default.
 pub(crate) fn limit(asked: Option<i64>) -> Result<i64, ApiError> {
     match asked.unwrap_or(DEFAULT_LIMIT) {
         limit @ 1..=MAX_LIMIT => Ok(limit),
@@ -99,7 +99,7 @@ pub(crate) fn limit(asked: Option<i64>) -> Result<i64, ApiError> {
     }
 }
 
-/// The text that a cursor stands for.
+/// Decodes a cursor to text.
 pub(crate) fn text(cursor: Option<&str>) -> Result<Option<String>, ApiError> {
     let Some(cursor) = cursor else {
         return Ok(None);
@@ -108,19 +108,19 @@ pub(crate) fn text(cursor: Option<&str>) -> Result<Option<String>, ApiError> {
         .decode(cursor)
         .ok()
         .and_then(|bytes| String::from_utf8(bytes).ok())
-        // No text of ours has one, and the database takes none.
+        // No valid cursor contains a NUL, and Postgres does not accept it.
         .filter(|text| !text.contains('\0'));
     decoded.map(Some).ok_or_else(invalid)
 }
 
-/// The id or the number that a cursor stands for.
+/// Decodes a cursor to an id or a number.
 pub(crate) fn parse<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, ApiError> {
     let text = text(cursor)?;
     let value = text.map(|text| text.parse()).transpose();
     value.map_err(|_| invalid())
 }
 
-/// The error for a cursor that is none of the list's.
+/// The error for a cursor that does not belong to the list.
 pub(crate) fn invalid() -> ApiError {
     ApiError::Malformed("`cursor` must be a `next_cursor` of this list".to_owned())
 }

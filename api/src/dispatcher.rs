@@ -1,7 +1,7 @@
-//! The dispatcher of webhooks: turns milestones into deliveries, and delivers them.
+//! The webhook dispatcher: creates deliveries from milestones, and sends them.
 //!
-//! Every worker process has one, and none is the leader. Events are fanned out under a lock, and deliveries are claimed
-//! for a while, so what a process that died had claimed is delivered by another.
+//! Every worker process runs one, without a leader. Milestones are fanned out under a lock. The claim on a delivery
+//! expires, so another process sends the deliveries of a process that died.
 
 mod content;
 mod deliver;
@@ -24,21 +24,21 @@ use meters::WebhookMeters;
 
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// What a dispatcher needs.
+/// The settings of a dispatcher.
 pub struct DispatcherSettings {
-    /// Connections to the database.
+    /// The connection pool of the database.
     pub pool: Pool,
     /// The notifications of the process.
     pub notifications: Notifications,
     /// The metrics of the process.
     pub metrics: Metrics,
-    /// The keys of the secrets that sign. Without them nothing is delivered.
+    /// The master keys that encrypt the signing secrets. Without them, no deliveries are sent.
     pub master_keys: Option<MasterKeys>,
-    /// The addresses that may be reached.
+    /// The policy for the addresses of webhooks.
     pub targets: WebhookTargets,
 }
 
-/// What wakes the tasks of a dispatcher.
+/// The wake-up signals for the tasks of a dispatcher.
 #[derive(Default)]
 struct Wakers {
     /// The feed has new milestones.
@@ -47,7 +47,7 @@ struct Wakers {
     deliveries: Notify,
 }
 
-/// The task that delivers until it is told to end. Attempts that were begun are finished first.
+/// Returns the task that sends deliveries until `shutdown` is cancelled. Attempts in progress finish first.
 pub fn run(
     settings: DispatcherSettings,
     shutdown: CancellationToken,
@@ -79,7 +79,7 @@ pub fn run(
     })
 }
 
-/// Wakes the tasks by notifications. These are hints: what they miss, the next scan finds.
+/// Wakes the tasks on notifications. Notifications are hints: the next scan finds what they miss.
 async fn listen(mut notifications: NotificationReceiver, wakers: &Wakers) {
     loop {
         match notifications.next().await {

@@ -1,5 +1,5 @@
-//! `/docs/`: the reference of the API, which Redoc renders in the browser, and the guides. All of it is served from
-//! here.
+//! `/docs/`: the API reference, which Redoc renders in the browser, and the guides. All files are embedded in the
+//! program.
 
 pub(crate) mod guide;
 mod layout;
@@ -12,7 +12,7 @@ pub(crate) use layout::page;
 const PAGE: &str = include_str!("docs/page.html");
 const REDOC: &str = include_str!("../assets/redoc/redoc.standalone.js");
 
-/// The page.
+/// Returns the page of the API reference.
 #[get("/")]
 pub(crate) async fn get_page() -> HttpResponse {
     HttpResponse::Ok()
@@ -20,7 +20,7 @@ pub(crate) async fn get_page() -> HttpResponse {
         .body(PAGE)
 }
 
-/// The program of the page. Its address has the version, so browsers keep it.
+/// Returns the Redoc script. Its URL contains the version, so browsers can cache it.
 #[get("/redoc-2.5.4.js")]
 pub(crate) async fn get_redoc() -> HttpResponse {
     HttpResponse::Ok()

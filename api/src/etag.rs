@@ -9,13 +9,13 @@ use crate::problem::ApiError;
 
 /// Only a private cache may store the response, and it must revalidate it for each use.
 pub(crate) const REVALIDATE: &str = "private, no-cache";
-/// Bytes of the hash that a tag shows.
+/// The number of hash bytes in an entity tag.
 const TAG_BYTES: usize = 16;
 
-/// Answers with JSON, or with 304 if the client has it.
+/// Responds with JSON, or with 304 if the client has the current content.
 pub(crate) fn json(request: &HttpRequest, body: &impl Serialize) -> Result<HttpResponse, ApiError> {
     let json = serde_json::to_vec(body).map_err(|error| ApiError::Internal(error.into()))?;
-    // Weak, for the content is also sent compressed.
+    // Weak, because the content is also sent compressed.
     let tag = format!("W/\"{}\"", hex::encode(&Sha256::digest(&json)[..TAG_BYTES]));
     let known = request.headers().get(IF_NONE_MATCH);
     let known = known.and_then(|tags| tags.to_str().ok());
@@ -29,7 +29,7 @@ pub(crate) fn json(request: &HttpRequest, body: &impl Serialize) -> Result<HttpR
         .insert_header((ETAG, tag))
         .insert_header((CACHE_CONTROL, REVALIDATE));
     Ok(if is_known {
-        // `compress` sends it with every answer that has a body.
+        // `compress` adds this header only to responses with a body.
         answer.insert_header((VARY, "Accept-Encoding")).finish()
     } else {
         answer.content_type("application/json").body(json)
@@ -41,8 +41,8 @@ pub(crate) fn any(tags: &str, fits: impl Fn(&str) -> bool) -> bool {
     tags.trim() == "*" || tags.split(',').any(|tag| fits(tag.trim()))
 }
 
-/// Whether the tags are the same, compared as `If-None-Match` wants it (RFC 9110, section 8.8.3.2): a proxy that
-/// compressed the content has marked its tag as weak.
+/// Whether two tags match by weak comparison, as `If-None-Match` requires (RFC 9110, section 8.8.3.2). A proxy that
+/// compresses the content marks its tag as weak.
 pub(crate) fn is_same(tag: &str, other: &str) -> bool {
     tag.trim_start_matches("W/") == other.trim_start_matches("W/")
 }

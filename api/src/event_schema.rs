@@ -10,7 +10,7 @@ use utoipa::openapi::schema::{
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The schema of an event as it is replayed: a union told apart by `type`.
+/// The schema of a replayed event: a union with the discriminator `type`.
 pub(crate) struct EventSchema;
 
 impl PartialSchema for EventSchema {
@@ -44,7 +44,7 @@ impl ToSchema for EventSchema {
     }
 }
 
-/// `tool.started` → `ToolStartedEvent`
+/// The schema name of an event type: `tool.started` → `ToolStartedEvent`.
 fn event_name(kind: &str) -> String {
     let words = kind.split('.').map(|word| {
         let (first, rest) = word.split_at(1);
@@ -63,7 +63,10 @@ fn envelope(kind: &str, data: &str) -> RefOr<Schema> {
     ObjectBuilder::new()
         .property(
             "seq",
-            integer(KnownFormat::Int64, "Its place in the log, dense from 1"),
+            integer(
+                KnownFormat::Int64,
+                "The sequence number in the log, from 1 without gaps",
+            ),
         )
         .property(
             "type",
@@ -76,13 +79,13 @@ fn envelope(kind: &str, data: &str) -> RefOr<Schema> {
             ObjectBuilder::new()
                 .schema_type(Type::String)
                 .format(Some(SchemaFormat::KnownFormat(KnownFormat::DateTime)))
-                .description(Some("When it was committed")),
+                .description(Some("The commit time")),
         )
         .property(
             "attempt",
             integer(
                 KnownFormat::Int32,
-                "The attempt that wrote it; 0 before the first",
+                "The attempt that wrote the event; 0 before the first attempt",
             ),
         )
         .property("data", Ref::from_schema_name(data))

@@ -1,4 +1,4 @@
-//! Answers to requests that no route takes: unknown paths, malformed ids, and other methods.
+//! Responses to requests without a matching route: unknown paths, malformed ids, and unsupported methods.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use utoipa::openapi::{OpenApi, PathItem};
 
 use crate::problem::ApiError;
 
-/// As much of a path as an error repeats.
+/// The maximum number of characters of an invalid id that an error repeats.
 const MAX_SHOWN_CHARS: usize = 64;
 
 /// The methods of each path, as the header `Allow` lists them.
 pub(crate) struct Methods(BTreeMap<String, String>);
 
 impl Methods {
-    /// Those of the documented paths.
+    /// Collects the methods of the documented paths.
     pub(crate) fn of(document: &OpenApi) -> Self {
         let paths = document.paths.paths.iter();
         Self(
@@ -26,9 +26,9 @@ impl Methods {
         )
     }
 
-    /// The error for a path of that pattern with a method that it does not know.
+    /// Returns the error for an unsupported method on a path with the given pattern.
     fn refuse(&self, pattern: &str) -> ApiError {
-        // What is not in the document is there to be read.
+        // Paths that are not in the document are read-only.
         let allowed = self.0.get(pattern).map_or("GET, HEAD", String::as_str);
         ApiError::MethodNotAllowed {
             allowed: allowed.to_owned(),
@@ -36,7 +36,8 @@ impl Methods {
     }
 }
 
-/// The routes look at path and method at once, so all they say is that neither fits together.
+/// Responds to a request without a matching route. Routes match path and method together, so this function determines
+/// which of the two is wrong.
 pub(crate) async fn no_route(
     request: HttpRequest,
     methods: Data<Methods>,
@@ -55,7 +56,7 @@ pub(crate) async fn no_route(
     })
 }
 
-/// What a route says that took the path, and whose handler found no id in it.
+/// Returns the error for a path that matched a route, but contains an invalid id.
 pub(crate) fn no_id(request: &HttpRequest) -> ApiError {
     let path = request.path();
     let methods = request.app_data::<Data<Methods>>();
@@ -68,7 +69,7 @@ pub(crate) fn no_id(request: &HttpRequest) -> ApiError {
     error.unwrap_or(ApiError::NotFound("path"))
 }
 
-/// The error for the first segment that should be an id, such as `{job_id}`, and is none.
+/// Returns the error for the first segment that must be an id, such as `{job_id}`, but is not one.
 fn invalid_id(pattern: &str, path: &str) -> Option<ApiError> {
     let segments = pattern.split('/').zip(path.split('/'));
     let mut wrong = segments.filter_map(|(expected, found)| {
@@ -81,7 +82,7 @@ fn invalid_id(pattern: &str, path: &str) -> Option<ApiError> {
     wrong.next()
 }
 
-/// HEAD is answered wherever GET is.
+/// Lists the methods of a path. HEAD is supported wherever GET is.
 fn list(item: &PathItem) -> String {
     let methods = [
         ("GET, HEAD", &item.get),

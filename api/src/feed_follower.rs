@@ -1,4 +1,4 @@
-//! One client that follows one tenant: what is in the feed first, then what comes.
+//! A follower of one tenant's feed: stored milestones first, then new ones.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,12 +21,12 @@ use crate::follower::FollowError;
 use crate::frame::KEEP_ALIVE;
 use crate::telemetry::FollowGuard;
 
-/// The longest a stream is silent.
+/// The longest time without data on a stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Milestones that are read at once.
+/// The maximum number of milestones per query.
 const PAGE: i64 = 500;
 
-/// Follows a tenant from a position in its feed.
+/// A follower of a tenant from a position in its feed.
 pub(crate) struct FeedFollower {
     pool: Pool,
     hub: FeedHub,
@@ -34,17 +34,17 @@ pub(crate) struct FeedFollower {
     filter: FeedFilter,
     epoch: i32,
     position: FeedPosition,
-    /// The last position that the client was told.
+    /// The last position that was sent to the client.
     told: Option<FeedPosition>,
     ready: VecDeque<FeedEntry>,
     live: Option<Receiver<EntryBatch>>,
-    /// Whether all is read that was there when `live` began.
+    /// Whether all milestones from before the start of `live` have been read.
     has_caught_up: bool,
     _counted: FollowGuard,
 }
 
 impl FeedFollower {
-    /// A follower that has what comes up to the cursor.
+    /// Creates a follower that starts after the cursor.
     pub(crate) fn new(
         pool: Pool,
         hub: FeedHub,
@@ -68,7 +68,7 @@ impl FeedFollower {
         }
     }
 
-    /// The next milestone that passes the filter. Can be cancelled and called again.
+    /// Returns the next milestone that passes the filter. Cancel-safe.
     async fn next(&mut self) -> Result<FeedEntry, FollowError> {
         loop {
             if let Some(entry) = self.ready.pop_front() {
@@ -80,13 +80,13 @@ impl FeedFollower {
                 continue;
             };
             if !self.has_caught_up {
-                // Boxed, so that it takes no room from then on.
+                // Boxed, so that it uses no memory while the follower is live.
                 Box::pin(self.catch_up()).await?;
                 continue;
             }
             match live.recv().await {
                 Ok(batch) => self.extend(batch.iter().cloned()),
-                // Too slow for the hub: the database has it all.
+                // The follower is too slow for the hub. The database has all milestones.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => self.live = None,
             }
         }
@@ -110,8 +110,8 @@ impl FeedFollower {
         }
     }
 
-    /// The milestones as a body, which begins with a cursor. While nothing comes it has comments, or a new cursor if
-    /// others got milestones meanwhile.
+    /// Converts the follower to a response body, which begins with a cursor. While there are no milestones, the body
+    /// contains comments, or a new cursor if the feed has advanced for other tenants.
     pub(crate) fn into_body(
         self,
         revoked: Arc<CancellationToken>,
@@ -139,7 +139,7 @@ impl FeedFollower {
         match timeout(KEEP_ALIVE_INTERVAL, self.next()).await {
             Ok(entry) => Ok(self.event_frame(&entry?)),
             Err(_) => {
-                // The hub has passed on all up to there, and we have taken it.
+                // The hub has passed on everything up to its position, and this follower has received all of it.
                 let passed = self.hub.position().filter(|_| self.is_idle());
                 let position = passed.max(Some(self.position));
                 match position.filter(|_| position > self.told) {
@@ -157,7 +157,7 @@ impl FeedFollower {
     fn event_frame(&mut self, entry: &FeedEntry) -> Bytes {
         self.told = Some(entry.position);
         let id = self.cursor(entry.position);
-        // JSON has no line breaks outside of strings, and escapes those inside: one data line is enough.
+        // JSON has no line breaks outside strings and escapes those inside, so one data line is enough.
         let data = serde_json::to_string(&entry.event).expect("events have string keys");
         let kind = &entry.event.kind;
         format!("id: {id}\nevent: {kind}\ndata: {data}\n\n").into()

@@ -1,6 +1,6 @@
-//! Distribution of new milestones to the followers of tenants, with one query per wake-up for all of them.
+//! The distribution of new milestones to the followers of tenants, with one query per wake-up for all tenants.
 //!
-//! Notifications are hints: what they miss, the next scan finds.
+//! Notifications are hints: the next scan finds what they miss.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,23 +17,23 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use crate::telemetry::ApiMeters;
 
-/// The slowest a follower learns of a milestone, should its notification be lost.
+/// The longest delay before a follower receives a milestone if its notification is lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// How often it is noted that the feeds of tenants are in use.
+/// The interval at which followed feeds are recorded as in use.
 const TOUCH_INTERVAL: Duration = Duration::from_secs(3600);
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
-/// The pauses while milestones wait for a transaction that began before theirs.
+/// The first pause while milestones wait for a transaction that began before theirs. It doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
-/// Rows of one query; the rest comes with the next.
+/// The maximum number of rows per query. The next query reads the rest.
 const PAGE: i64 = 1000;
-/// Batches that a follower may be behind before it reads from the database for itself.
+/// The number of batches that a follower may lag behind before it reads from the database itself.
 const BATCHES: usize = 64;
 
 /// New milestones of one tenant, in order.
 pub(crate) type EntryBatch = Arc<[FeedEntry]>;
 
-/// The followed tenants, and the channel of each.
+/// The followed tenants, with one channel each.
 #[derive(Clone)]
 pub(crate) struct FeedHub {
     state: Arc<Mutex<FeedHubState>>,
@@ -44,13 +44,13 @@ pub(crate) struct FeedHub {
 #[derive(Default)]
 struct FeedHubState {
     tenants: HashMap<TenantId, broadcast::Sender<EntryBatch>>,
-    /// All before it was passed on. None while nobody follows.
+    /// All milestones before this position have been passed on. `None` while there are no followers.
     position: Option<FeedPosition>,
-    /// Tenants that were added so far.
+    /// The number of tenants added so far.
     added: u64,
 }
 
-/// What to read next.
+/// The position and tenants of the next query.
 struct FollowedTenants {
     position: FeedPosition,
     tenants: Vec<TenantId>,
@@ -58,7 +58,7 @@ struct FollowedTenants {
 }
 
 impl FeedHub {
-    /// A hub without followers.
+    /// Creates a hub without followers.
     pub(crate) fn new(meters: ApiMeters) -> Self {
         Self {
             state: Arc::default(),
@@ -67,8 +67,8 @@ impl FeedHub {
         }
     }
 
-    /// Follows a tenant. A milestone that is not readable yet when this returns will come through the receiver; the
-    /// caller reads the others for itself.
+    /// Follows a tenant. The receiver delivers milestones that are not readable yet when this returns. The caller reads
+    /// earlier milestones from the database.
     pub(crate) async fn subscribe(
         &self,
         pool: &Pool,
@@ -88,12 +88,12 @@ impl FeedHub {
         Ok(receiver)
     }
 
-    /// All up to here was passed on.
+    /// Returns the position up to which all milestones have been passed on.
     pub(crate) fn position(&self) -> Option<FeedPosition> {
         self.lock().position
     }
 
-    /// Passes milestones on until it is dropped.
+    /// Passes on milestones until it is dropped.
     pub(crate) async fn run(self, pool: Pool, notifications: Notifications) {
         tokio::join!(self.listen(notifications.subscribe()), self.publish(&pool));
     }
@@ -134,7 +134,8 @@ impl FeedHub {
         }
     }
 
-    /// Passes on what there is, also what has to wait for other transactions. Returns whether it noted the use.
+    /// Passes on all new milestones, including those that wait for other transactions. Returns whether it recorded the
+    /// feeds as in use.
     async fn publish_all(&self, db: &mut DedicatedConnection, touches: bool) -> db::Result<bool> {
         let mut pause = FIRST_PAUSE;
         let mut has_touched = false;
@@ -157,7 +158,7 @@ impl FeedHub {
         Ok(has_touched)
     }
 
-    /// Up to where and whose milestones to read; none if nobody follows.
+    /// Returns the position and tenants of the next query, or `None` without followers.
     fn followed(&self) -> Option<FollowedTenants> {
         let mut guard = self.lock();
         let state = &mut *guard;
@@ -174,8 +175,8 @@ impl FeedHub {
         })
     }
 
-    /// Passes on what was read when so many tenants had been added. `false` if there are more now: what was read is not
-    /// all that they need, and is read again.
+    /// Passes on the result of a query that was made when `added` tenants had been added. Returns `false` if more
+    /// tenants have been added since: the result lacks their milestones, and the query must be repeated.
     fn pass_on(&self, tail: FeedTail, added: u64) -> bool {
         let mut batches: HashMap<TenantId, Vec<FeedEntry>> = HashMap::new();
         for (tenant, entry) in tail.entries {
@@ -192,7 +193,7 @@ impl FeedHub {
                 self.meters.delivered(age.to_std().unwrap_or_default());
             }
             if let Some(followers) = state.tenants.get(&tenant) {
-                // The last of them may have gone meanwhile.
+                // The last follower may have disconnected.
                 let _ = followers.send(batch.into());
             }
         }

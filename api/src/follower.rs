@@ -1,4 +1,4 @@
-//! One client that follows one job: what is in the database first, then what comes.
+//! A follower of one job's log: stored events first, then new ones.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,41 +19,41 @@ use crate::frame::{Frame, KEEP_ALIVE};
 use crate::hub::{FIRST_ENTRY, FrameBatch, Hub};
 use crate::telemetry::FollowGuard;
 
-/// The longest a stream is silent.
+/// The longest time without data on a stream.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(15);
-/// Events that are read at once.
+/// The maximum number of events per query.
 const PAGE: i64 = 500;
 
-/// Why following ended before the job did.
+/// The reason that a stream ended before the job did.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum FollowError {
     /// The database failed.
     #[error("the database failed")]
     Database(#[from] db::Error),
-    /// The job was deleted, or the database has lost what it had shown.
-    #[error("the job's log is not there any more")]
+    /// The job was deleted, or the database has lost events that it had returned.
+    #[error("the log of the job no longer exists")]
     LogGone,
-    /// The key with which the stream was opened was revoked.
+    /// The API key that opened the stream was revoked.
     #[error("the key was revoked")]
     KeyRevoked,
 }
 
-/// What of the events a client wants.
+/// The content and format of the events that a client wants.
 #[derive(Clone, Copy)]
 pub(crate) struct StreamFilter {
-    /// Whether live text and output are sent.
+    /// Whether deltas (live output) are sent.
     pub(crate) deltas: bool,
-    /// Whether events have names.
+    /// Whether events have the `event` field.
     pub(crate) names: bool,
 }
 
-/// Follows a job from a position in its log to its end.
+/// A follower of a job from a position in its log to the end of the job.
 pub(crate) struct Follower {
     pool: Pool,
     hub: Hub,
     job: JobId,
     position: i64,
-    /// An entry that is known to be there; until we have it, the database is read.
+    /// The sequence number of an event that is known to exist. The database is read until the follower has that event.
     known: i64,
     ready: VecDeque<Frame>,
     live: Option<Receiver<FrameBatch>>,
@@ -62,7 +62,7 @@ pub(crate) struct Follower {
 }
 
 impl Follower {
-    /// A follower that has what is in the log up to `position`.
+    /// Creates a follower that starts after `position` in the log.
     pub(crate) fn new(pool: Pool, hub: Hub, job: JobId, position: i64) -> Self {
         let counted = hub.meters.follow();
         Self {
@@ -78,8 +78,8 @@ impl Follower {
         }
     }
 
-    /// A follower of a job that is about to be accepted, which has the first entry of its log. It need not look
-    /// up what has happened so far.
+    /// Creates a follower of a job that is about to be accepted. It starts after the first event of the log and does
+    /// not need to read the log.
     pub(crate) fn of_new(pool: Pool, hub: Hub, job: JobId) -> Self {
         let live = Some(hub.expect(job));
         Self {
@@ -88,34 +88,34 @@ impl Follower {
         }
     }
 
-    /// The next event; `None` after the last. Can be cancelled and called again.
+    /// Returns the next event, or `None` after the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Frame>, FollowError> {
         loop {
             if let Some(frame) = self.ready.pop_front() {
                 return Ok(Some(frame));
             }
-            // Frees the memory of sent frames while it waits.
+            // Frees the memory of sent frames before waiting.
             self.ready = VecDeque::new();
             if self.has_ended {
                 return Ok(None);
             }
             let Some(live) = self.live.as_mut().filter(|_| self.position >= self.known) else {
-                // Boxed, so that it takes no room from then on.
+                // Boxed, so that it uses no memory while the follower is live.
                 Box::pin(self.catch_up()).await?;
                 continue;
             };
             match live.recv().await {
                 Ok(batch) => self.take(&batch),
-                // Too slow for the hub, or the hub has let go of the job: the database has it all.
+                // The follower is too slow for the hub, or the hub has dropped the job. The database has all events.
                 Err(RecvError::Lagged(_) | RecvError::Closed) => self.live = None,
             }
         }
     }
 
-    /// Reads a page, and goes live when that was all.
+    /// Reads a page of the log, and subscribes to the hub after the last page.
     async fn catch_up(&mut self) -> Result<(), FollowError> {
-        // It begins with the event that we have, or the next one if that is trimmed: a log has one as long as it
-        // is there.
+        // The page begins with the event at `position`, or with the next one if that event is trimmed. An empty page
+        // means that the log no longer exists.
         let (position, after) = (self.position, self.position.saturating_sub(1));
         let events = db::event::list(&self.pool, self.job, after, &[], PAGE).await?;
         let count = events.len() as i64;
@@ -155,8 +155,8 @@ impl Follower {
         }
     }
 
-    /// The events as a body; with comments while there are none. An error ends it, and the client
-    /// comes back with the last id it has.
+    /// Converts the follower to a response body, which contains comments while there are no events. An error ends the
+    /// body, and the client resumes from its last event id.
     pub(crate) fn into_body(
         self,
         shown: StreamFilter,

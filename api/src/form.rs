@@ -1,4 +1,4 @@
-//! Forms (`multipart/form-data`) with one part, a file.
+//! Multipart forms (`multipart/form-data`) with one part, a file.
 
 mod disposition;
 
@@ -15,32 +15,32 @@ use utoipa::ToSchema;
 use crate::problem::ApiError;
 use disposition::Disposition;
 
-/// The media type of a form, and one that the reader takes as it comes: of a form it reads the names of parts itself,
-/// and refuses those that browsers send in an old encoding.
+/// The media type of a form, and the type that is passed to the multipart parser instead. For forms, the parser reads
+/// the part names itself and rejects names that browsers send in a legacy encoding.
 const FORM: &str = "multipart/form-data";
 const MIXED: &str = "multipart/mixed";
 
-/// The parts of an upload.
+/// A form that uploads one file.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = UploadForm, max_properties = 1)]
 #[expect(dead_code, reason = "for the documentation; the parts are streamed")]
 pub(crate) struct FileForm {
-    /// The file, with its name.
+    /// The file to upload, with its file name.
     #[schema(value_type = String, format = Binary)]
     file: Vec<u8>,
 }
 
-/// The bytes of a file.
+/// The content of a file.
 #[derive(ToSchema)]
 #[schema(value_type = String, format = Binary)]
 #[expect(dead_code, reason = "for the documentation; the bytes are streamed")]
 pub(crate) struct FileContent(Vec<u8>);
 
-/// A form as it arrives.
+/// A multipart form, read as a stream.
 pub(crate) struct Form(Multipart);
 
-/// One part of a form: its name, what it calls its file, and its content as it arrives.
+/// One part of a form: its name, its file name, and its content as a stream.
 pub(crate) struct FormPart {
     pub(crate) name: String,
     pub(crate) file_name: Option<String>,
@@ -48,7 +48,7 @@ pub(crate) struct FormPart {
 }
 
 impl Form {
-    /// The next part. That before it must have been read.
+    /// Returns the next part. The previous part must have been read to its end.
     pub(crate) async fn next(&mut self) -> Option<Result<FormPart, ApiError>> {
         let field = self.0.next().await?;
         Some(field.map_err(malformed).and_then(|content| {
@@ -75,7 +75,7 @@ impl FromRequest for Form {
     }
 }
 
-/// The type of the form with its boundary, as that of any other multipart body.
+/// Replaces the media type of a form with [`MIXED`], and keeps the boundary. Returns `None` if the body is not a form.
 fn as_mixed(headers: &HeaderMap) -> Option<HeaderMap> {
     let value = headers.get(CONTENT_TYPE)?.to_str().ok()?.trim_start();
     let (kind, parameters) = value.split_at_checked(FORM.len())?;
@@ -88,12 +88,12 @@ fn as_mixed(headers: &HeaderMap) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// The form has other parts, or none.
+/// The error for a form that does not have exactly one part named `file`.
 pub(crate) fn no_file() -> ApiError {
     ApiError::Malformed("the form must have exactly one part, named `file`".to_owned())
 }
 
-/// The form cannot be read.
+/// The error for a form that cannot be read.
 pub(crate) fn malformed(error: MultipartError) -> ApiError {
     match error {
         MultipartError::ContentTypeMissing

@@ -1,4 +1,4 @@
-//! HEAD: the answer to GET without its content (RFC 9110, section 9.3.2).
+//! HEAD requests: the response to GET without its content (RFC 9110, section 9.3.2).
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -11,7 +11,7 @@ use actix_web::middleware::Next;
 use actix_web::web::Bytes;
 use actix_web::{Error, HttpMessage, HttpRequest};
 
-/// Answers HEAD wherever there is an answer to GET.
+/// Handles HEAD requests as GET, and omits the content of the response.
 pub(crate) async fn answer(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -33,7 +33,7 @@ pub(crate) fn is(request: &HttpRequest) -> bool {
     request.extensions().contains::<IsHead>()
 }
 
-/// The length of a content that is not sent.
+/// A body that has a size but sends no content.
 struct SizeOnly(BodySize);
 
 impl MessageBody for SizeOnly {

@@ -11,15 +11,16 @@ use tokio::time::timeout;
 use crate::job_writer::JobWriter;
 use crate::problem::ApiError;
 
-const PATIENCE: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The process lives.
+/// Liveness probe: the process is running.
 #[get("/healthz")]
 pub(crate) async fn healthz() -> &'static str {
     "ok"
 }
 
-/// The database answers and has our schema, jobs can be accepted, and the asset store answers.
+/// Readiness probe: the database responds and has the required schema, jobs can be accepted, and the asset store
+/// responds.
 #[get("/readyz")]
 pub(crate) async fn readyz(
     pool: Data<Pool>,
@@ -30,15 +31,15 @@ pub(crate) async fn readyz(
         if !shared::db::is_migrated(&pool).await? {
             anyhow::bail!("the schema is older than this program; run `skillet migrate`");
         }
-        // It has a connection of its own.
+        // The writer has its own connection.
         writer.probe().await?;
         Ok(assets.probe().await?)
     };
-    match timeout(PATIENCE, probe).await {
+    match timeout(TIMEOUT, probe).await {
         Ok(Ok(())) => Ok(HttpResponse::Ok().body("ready")),
         Ok(Err(error)) => Err(ApiError::Unavailable(error)),
         Err(_) => Err(ApiError::Unavailable(anyhow::anyhow!(
-            "no answer within {PATIENCE:?}"
+            "no answer within {TIMEOUT:?}"
         ))),
     }
 }

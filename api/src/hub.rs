@@ -1,8 +1,8 @@
-//! Distribution of new events to the followers of jobs, with one query per wake-up for all of them.
+//! The distribution of new events to the followers of jobs, with one query per wake-up for all jobs.
 //!
-//! Writers notify of followed jobs only, so the hub publishes which those are before it reads their events: what was
-//! committed before is read, and what is committed later is notified. Notifications are hints: what they miss, the next
-//! scan finds.
+//! Writers send notifications for followed jobs only, so the hub publishes the followed jobs before it reads their
+//! events: events committed earlier are read, and events committed later are notified. Notifications are hints: the
+//! next scan finds what they miss.
 
 mod publisher;
 
@@ -19,18 +19,18 @@ use uuid::Uuid;
 use crate::frame::Frame;
 use crate::telemetry::ApiMeters;
 
-/// Events of one job in one query; the rest comes with the next.
+/// The maximum number of events per job and query. The next query reads the rest.
 const EVENTS_PER_JOB: i64 = 500;
-/// Batches that a follower may be behind before it reads from the database for itself.
+/// The number of batches that a follower may lag behind before it reads from the database itself.
 const BATCHES: usize = 8;
 
-/// What a job's log begins with: it says that the job is there.
+/// The sequence number of the first event in a log, which records the creation of the job.
 pub(crate) const FIRST_ENTRY: i64 = 1;
 
 /// New events of one job, in order.
 pub(crate) type FrameBatch = Arc<[Frame]>;
 
-/// The followed jobs, and the channel of each.
+/// The followed jobs, with one channel each.
 #[derive(Clone)]
 pub(crate) struct Hub {
     state: Arc<Mutex<HubState>>,
@@ -43,20 +43,20 @@ struct HubState {
     feeds: HashMap<JobId, Feed>,
     /// Jobs whose log may have grown.
     grown: HashSet<JobId>,
-    /// Jobs that are followed, and are to be published.
+    /// Followed jobs that are not published yet.
     unpublished: HashSet<JobId>,
 }
 
 struct Feed {
-    /// The last event that was passed on.
+    /// The sequence number of the last event that was passed on.
     position: i64,
-    /// Whether the job may not be there yet.
+    /// Whether the job may not exist yet.
     is_expected: bool,
     batches: broadcast::Sender<FrameBatch>,
 }
 
 impl Hub {
-    /// A hub without followers.
+    /// Creates a hub without followers.
     pub(crate) fn new(meters: ApiMeters) -> Self {
         Self {
             state: Arc::default(),
@@ -65,8 +65,8 @@ impl Hub {
         }
     }
 
-    /// Follows a job whose events up to `position` the caller has. Returns with the receiver the
-    /// position from which it will get them: if that is later, the caller reads the gap itself.
+    /// Follows a job whose events up to `position` the caller has. Returns the receiver, and the position after which
+    /// it receives events. If that position is later, the caller reads the gap itself.
     pub(crate) fn subscribe(
         &self,
         job: JobId,
@@ -83,7 +83,7 @@ impl Hub {
             batches,
         };
         state.feeds.insert(job, feed);
-        // What came between the caller's read and now was announced to nobody.
+        // Nobody was notified of events between the caller's read and now.
         state.grown.insert(job);
         state.unpublished.insert(job);
         drop(state);
@@ -91,8 +91,8 @@ impl Hub {
         (receiver, position)
     }
 
-    /// Follows a job that is about to be created as followed (`NewJobRow::is_followed`). What comes after its first
-    /// entry is notified.
+    /// Follows a job that is about to be created as followed (`NewJobRow::is_followed`). Events after its first one are
+    /// notified.
     pub(crate) fn expect(&self, job: JobId) -> broadcast::Receiver<FrameBatch> {
         let (batches, receiver) = broadcast::channel(BATCHES);
         let feed = Feed {
@@ -104,7 +104,7 @@ impl Hub {
         receiver
     }
 
-    /// Passes events on until it is dropped.
+    /// Passes on events until it is dropped.
     pub(crate) async fn run(self, pool: Pool, notifications: Notifications) {
         tokio::join!(
             self.listen(notifications.subscribe()),
@@ -115,7 +115,7 @@ impl Hub {
     async fn listen(&self, mut notifications: NotificationReceiver) {
         loop {
             match notifications.next().await {
-                // A database that has crashed knows of no followers.
+                // A database that crashed has lost the table of followed jobs.
                 Heard::Gap => {
                     self.publish_all();
                     self.mark_all();
@@ -128,7 +128,7 @@ impl Hub {
         }
     }
 
-    /// Marks followed jobs with new events: those of a notification, or all if it names none.
+    /// Marks the followed jobs that a notification names, or all followed jobs if it names none.
     fn mark(&self, jobs: &str) {
         if jobs.is_empty() {
             return self.mark_all();
@@ -211,15 +211,15 @@ impl Hub {
         }
     }
 
-    /// The jobs that someone follows and that were accepted.
+    /// Returns the followed jobs that were accepted.
     fn followed(&self) -> Vec<JobId> {
         let state = self.lock();
         let accepted = state.feeds.iter().filter(|(_, feed)| !feed.is_expected);
         accepted.map(|(job, _)| *job).collect()
     }
 
-    /// Ends feeds of jobs that are not unfinished any more. Who follows one finds its end in the log, or that the log
-    /// was deleted.
+    /// Ends the feeds of jobs that have ended or were deleted. A follower then reads the end of the log, or finds that
+    /// the log was deleted.
     fn let_go(&self, jobs: &[JobId]) {
         let mut state = self.lock();
         for job in jobs {

@@ -1,7 +1,6 @@
-//! Group commit of jobs: those of concurrent requests are inserted in one statement.
+//! Group commit of jobs: the jobs of concurrent requests are inserted in one statement.
 //!
-//! There is no timer. While one batch is on its way to the database the next one grows; a job that comes alone is
-//! written alone, at once.
+//! There is no timer. While one batch is written, the next one collects. A single job is written immediately.
 
 use chrono::{DateTime, Utc};
 use shared::db::job::NewJobRow;
@@ -9,19 +8,19 @@ use shared::db::{self, DedicatedConnection, Pool};
 use shared::job::Job;
 use tokio::sync::{mpsc, oneshot};
 
-/// Jobs that wait for the writer. At this number, `insert` waits for room.
+/// The maximum number of jobs that wait for the writer. When it is reached, `insert` waits for space.
 const QUEUE_LENGTH: usize = 1024;
-/// Jobs of one statement.
+/// The maximum number of jobs per statement.
 const MAX_BATCH: usize = 100;
 
-/// Inserts single jobs, many of them in one statement.
+/// Inserts single jobs, batched into one statement.
 #[derive(Clone)]
 pub struct JobWriter {
     waiting: mpsc::Sender<Waiting>,
     probes: mpsc::Sender<Probe>,
 }
 
-/// Asks the writer whether it could write.
+/// A request to check whether the writer can write.
 type Probe = oneshot::Sender<db::Result<()>>;
 
 struct Waiting {
@@ -30,7 +29,8 @@ struct Waiting {
 }
 
 impl JobWriter {
-    /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
+    /// Returns a handle to the writer, and the task that the caller must run. The task ends when all handles are
+    /// dropped.
     pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (waiting, queue) = mpsc::channel(QUEUE_LENGTH);
         let (probes, probed) = mpsc::channel(1);
@@ -38,7 +38,7 @@ impl JobWriter {
         (Self { waiting, probes }, writing)
     }
 
-    /// Inserts a job that needs no other write; it is committed on return. Errors are those of
+    /// Inserts a job that needs no other write. The job is committed on return. The errors are those of
     /// `db::job::insert`.
     pub async fn insert(&self, job: NewJobRow) -> db::Result<Job> {
         let (accepted, answer) = oneshot::channel();
@@ -47,8 +47,7 @@ impl JobWriter {
         answer.await.map_err(|_| db::Error::PoolClosed)?
     }
 
-    /// Returns when the writer could accept a job, or with why it cannot. There is no answer while it waits for the
-    /// database.
+    /// Checks whether the writer can accept a job. Does not return while the writer waits for the database.
     pub async fn probe(&self) -> db::Result<()> {
         let (probe, answer) = oneshot::channel();
         let sent = self.probes.send(probe).await;
@@ -72,7 +71,7 @@ async fn write(
             }
             Some(probe) = probes.recv() => {
                 let answer = ping(&mut db).await;
-                // Who asked may have gone meanwhile.
+                // The caller may have stopped waiting.
                 let _ = probe.send(answer);
                 continue;
             }
@@ -80,13 +79,13 @@ async fn write(
         let (jobs, reply_senders): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|it| (it.job, it.accepted)).unzip();
         for (answer, reply_sender) in accept(&mut db, jobs).await.into_iter().zip(reply_senders) {
-            // Who asked may have gone meanwhile.
+            // The caller may have stopped waiting.
             let _ = reply_sender.send(answer);
         }
     }
 }
 
-/// What became of each of them.
+/// Inserts the jobs, and returns the result for each.
 async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJobRow>) -> Vec<db::Result<Job>> {
     match insert(db, &jobs).await {
         Ok(created_at) => jobs
@@ -98,7 +97,7 @@ async fn accept(db: &mut DedicatedConnection, jobs: Vec<NewJobRow>) -> Vec<db::R
             let outage = |_| Err(db::Error::PoolTimedOut);
             jobs.iter().map(outage).collect()
         }
-        // There is something wrong with one of them, for which the others cannot help.
+        // One of the jobs causes the error. Each is inserted alone, so that the others succeed.
         Err(_) => {
             let mut answers = Vec::with_capacity(jobs.len());
             for job in jobs {

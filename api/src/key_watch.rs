@@ -1,4 +1,4 @@
-//! Keys of open streams, which end when their key is revoked.
+//! The revocation check for the API keys of open streams. A stream ends when its key is revoked.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -9,17 +9,17 @@ use shared::id::KeyId;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-/// The longest that a stream goes on after its key was revoked.
+/// The interval of the check, and so the longest that a stream continues after its key is revoked.
 const INTERVAL: Duration = Duration::from_secs(5);
 
-/// Looks up the keys of all open streams, in one query for all of them.
+/// Checks the API keys of all open streams with one query.
 #[derive(Clone, Default)]
 pub(crate) struct KeyWatch {
     keys: Arc<Mutex<HashMap<KeyId, Weak<CancellationToken>>>>,
 }
 
 impl KeyWatch {
-    /// What is cancelled when the key is revoked. The key is watched for as long as someone has this.
+    /// Returns a token that is cancelled when the key is revoked. The key is watched until all its tokens are dropped.
     pub(crate) fn watch(&self, key: KeyId) -> Arc<CancellationToken> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         let watched = keys.entry(key).or_default();
@@ -30,7 +30,7 @@ impl KeyWatch {
         })
     }
 
-    /// Watches until it is dropped.
+    /// Checks the keys until it is dropped.
     pub(crate) async fn run(self, pool: Pool) {
         let mut looks = interval(INTERVAL);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -51,7 +51,7 @@ impl KeyWatch {
         }
     }
 
-    /// The keys that someone still has open streams under.
+    /// Returns the keys that still have open streams.
     fn watched(&self) -> HashMap<KeyId, Arc<CancellationToken>> {
         let mut keys = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
         keys.retain(|_, revoked| revoked.strong_count() > 0);

@@ -1,4 +1,4 @@
-//! The HTTP side: takes jobs and files, shows what becomes of them.
+//! The HTTP API: accepts jobs and files, and reports their progress and results.
 
 // Futures are moved and allocated for each request and statement. The limit is in `clippy.toml`.
 #![warn(clippy::large_futures)]
@@ -74,34 +74,34 @@ use crate::telemetry::ApiMeters;
 use crate::v1::skills::Unpacker;
 use crate::webhook_target::WebhookTargets;
 
-/// How long requests have to end when the service does; streams are cut, their clients resume elsewhere.
+/// The time that requests have to finish at shutdown. Streams are closed, and their clients resume on another process.
 const SHUTDOWN_SECONDS: u64 = 5;
 
 /// The settings of an API process.
 pub struct ApiSettings {
-    /// Connections to the database.
+    /// The connection pool of the database.
     pub pool: Pool,
-    /// Where what it counts is shown.
+    /// The metrics of the process.
     pub metrics: Metrics,
-    /// Where `/metrics` needs no key.
+    /// The listener that serves `/metrics` without an API key.
     pub metrics_listener: Option<TcpListener>,
-    /// Where bytes are.
+    /// The asset store.
     pub assets: AssetStore,
-    /// The skills that jobs may name.
+    /// The skills that jobs can name.
     pub catalog: Catalog,
-    /// The providers that models may name.
+    /// The providers that models can name.
     pub providers: Providers,
-    /// The keys of secrets. Without them there are none.
+    /// The master keys that encrypt secrets. Without them, secrets are not available.
     pub master_keys: Option<MasterKeys>,
-    /// The addresses to which webhooks may post.
+    /// The policy for the addresses of webhooks.
     pub webhook_targets: WebhookTargets,
-    /// The origins of browsers' pages.
+    /// The web origin of the service, and the origins that may call the API.
     pub origins: Origins,
-    /// Threads that answer requests.
+    /// The number of threads that handle requests.
     pub threads: usize,
 }
 
-/// Serves until it is told to end.
+/// Serves the API until `shutdown` is cancelled.
 pub async fn run(
     settings: ApiSettings,
     listener: TcpListener,
@@ -119,7 +119,7 @@ pub async fn run(
         origins,
         threads,
     } = settings;
-    // Before the first id is made.
+    // The clock is read before the first id is generated.
     db::through_outage(|| shared::clock::sync::read(&pool)).await?;
     prepare_tables(&pool).await?;
     metrics.watch("api", &pool);
@@ -219,20 +219,20 @@ fn start_hubs(background: &mut JoinSet<()>, pool: &Pool, meters: &ApiMeters) -> 
     (hub, feed)
 }
 
-/// Makes the partitions of the coming weeks and days, and a new epoch of the feed after a restore. Events without a
-/// partition are kept in the default one, until a worker has made it.
+/// Creates the partitions of the coming weeks and days, and a new epoch of the feed after a restore. Events without a
+/// partition go to the default partition until a worker creates theirs.
 async fn prepare_tables(pool: &Pool) -> db::Result<()> {
-    let weeks = db::event_week::ensure_coming(pool).await;
-    let days = db::delta_day::ensure_coming(pool).await;
+    let weeks = db::event_week::create_upcoming(pool).await;
+    let days = db::delta_day::create_upcoming(pool).await;
     if let Err(error) = weeks.and(days) {
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            "cannot make the partitions of the coming weeks and days"
+            "cannot create the partitions of the coming weeks and days"
         );
     }
     if db::through_outage(|| db::feed::begin_epoch(pool)).await? {
         tracing::warn!(
-            "the database was restored in another cluster: the feed begins anew, and its cursors are expired"
+            "the database was restored in another cluster: the feed restarts, and existing cursors have expired"
         );
     }
     Ok(())
@@ -242,7 +242,7 @@ async fn serve_metrics(scrape: Scrape, listener: TcpListener, shutdown: Cancella
     if let Err(error) = metrics::serve(scrape, None, listener, shutdown).await {
         tracing::error!(
             error = &error as &dyn std::error::Error,
-            "metrics are not served any more"
+            "metrics are no longer served"
         );
     }
 }

@@ -23,37 +23,37 @@ use crate::auth::MetricsReader;
 use crate::worker_probe::{self, WorkerProbe};
 use crate::{connection, head, health};
 
-/// How old what is said of the queue may be: more who ask cost no more.
+/// The maximum age of the queue metrics, so that more scrapers cause no more queries.
 const DEPTH_AGE: Duration = Duration::from_secs(5);
-/// The longest that an answer waits for the database. After that it says nothing of the queue.
-const DEPTH_PATIENCE: Duration = Duration::from_secs(2);
-/// From then on it is told who holds the feed up.
+/// The longest that a response waits for the database. After that, it omits the queue metrics.
+const DEPTH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The delay of the feed from which the transaction that causes it is named.
 const NOTABLE_LAG_SECONDS: f64 = 1.0;
 
-/// What `/metrics` shows.
+/// The metrics that `/metrics` returns.
 #[derive(Clone)]
 pub struct Scrape {
     metrics: Metrics,
     queue: Option<Arc<QueueCollector>>,
 }
 
-/// The queue, looked at when someone asks.
+/// The collector of queue metrics, which reads them from the database on demand.
 struct QueueCollector {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<db::queue::Depth>>,
-    /// What holds the feed up, if it is known.
+    /// The transaction that delays the feed, if it is known.
     holder: StdMutex<Option<db::feed::HorizonHolder>>,
 }
 
 impl Scrape {
-    /// The metrics of a process, and nothing of the queue.
+    /// Exposes the metrics of a process, without those of the queue.
     pub fn of(metrics: Metrics) -> Self {
         let queue = None;
         Self { metrics, queue }
     }
 
-    /// The metrics of a process, and how full the queue is.
+    /// Exposes the metrics of a process and of the queue.
     pub(crate) fn with_queue(metrics: Metrics, pool: Pool) -> Self {
         let queue = Arc::new(QueueCollector {
             pool,
@@ -80,7 +80,8 @@ impl Scrape {
     }
 }
 
-/// The text that a scraper reads best: OpenMetrics only for those that name it and do not prefer the other.
+/// Returns the text format that a scraper prefers. OpenMetrics is used only if the scraper names it and does not prefer
+/// plain text.
 fn wanted(request: &HttpRequest) -> TextFormat {
     let accepted = request.headers().get_all(ACCEPT);
     let accepted = accepted.filter_map(|value| value.to_str().ok());
@@ -94,7 +95,7 @@ fn wanted(request: &HttpRequest) -> TextFormat {
     }
 }
 
-/// The quality that a client gives to a media type by its name; 0 if it does not name it.
+/// Returns the quality value of a media type in `Accept`, or 0 if the type is not named.
 fn quality(accepted: &[&str], wanted: &str) -> f32 {
     let quality = |range: &&str| {
         let (media_type, parameters) = range.split_once(';').unwrap_or((range, ""));
@@ -114,13 +115,13 @@ impl QueueCollector {
         if looked_at.is_some_and(|at| at.elapsed() < DEPTH_AGE) {
             return;
         }
-        let depth = match timeout(DEPTH_PATIENCE, db::queue::get_depth(&self.pool)).await {
+        let depth = match timeout(DEPTH_TIMEOUT, db::queue::get_depth(&self.pool)).await {
             Ok(Ok(depth)) => Some(depth),
-            // Nothing is better than what was true some time ago.
+            // Missing metrics are better than outdated ones.
             Ok(Err(_)) | Err(_) => None,
         };
         *self.depth.lock().unwrap_or_else(PoisonError::into_inner) = depth;
-        let holder = timeout(DEPTH_PATIENCE, db::feed::get_horizon_lag(&self.pool)).await;
+        let holder = timeout(DEPTH_TIMEOUT, db::feed::get_horizon_lag(&self.pool)).await;
         let holder = holder.ok().and_then(Result::ok).flatten();
         *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = holder;
         *looked_at = Some(Instant::now());
@@ -141,7 +142,7 @@ impl Collector for QueueCollector {
         let Some(depth) = &*depth else {
             return Ok(());
         };
-        let help = "Unfinished jobs of all tenants, by state; 10000 stands for more.";
+        let help = "Unfinished jobs of all tenants, by state; 10000 means 10000 or more.";
         let mut jobs = encoder.encode_descriptor("queue_jobs", help, None, MetricType::Gauge)?;
         for (state, count) in [
             ("ready", depth.ready),
@@ -154,8 +155,7 @@ impl Collector for QueueCollector {
             let jobs = jobs.encode_family(&state)?;
             ConstGauge::new(count).encode(jobs)?;
         }
-        let help =
-            "For how long the ready job that waits longest could have run; 0 if none is ready.";
+        let help = "The waiting time of the oldest ready job; 0 if none is ready.";
         let age = depth
             .oldest
             .map_or(0.0, |at| (depth.now - at).as_seconds_f64());
@@ -165,20 +165,19 @@ impl Collector for QueueCollector {
     }
 }
 
-/// What the feed waits for, and who that is if it takes long.
+/// Encodes the delay of the feed, and the transaction that causes it if the delay is long.
 fn encode_horizon(
     encoder: &mut DescriptorEncoder<'_>,
     holder: Option<&db::feed::HorizonHolder>,
 ) -> fmt::Result {
-    let help = "For how long the oldest transaction that has written something has been open; it holds the events of \
-                tenants up.";
+    let help = "The age of the oldest open transaction that has written something; it delays tenant events.";
     let seconds = holder.map_or(0.0, |holder| holder.seconds.max(0.0));
     let lag = encoder.encode_descriptor("feed_horizon_seconds", help, None, MetricType::Gauge)?;
     ConstGauge::new(seconds).encode(lag)?;
     let Some(holder) = holder.filter(|holder| holder.seconds >= NOTABLE_LAG_SECONDS) else {
         return Ok(());
     };
-    let help = "The transaction that holds the events of tenants up for more than a second.";
+    let help = "The transaction that delays tenant events by more than a second.";
     let mut named =
         encoder.encode_descriptor("feed_horizon_holder", help, None, MetricType::Gauge)?;
     let labels = [
@@ -189,7 +188,7 @@ fn encode_horizon(
     ConstGauge::new(1_i64).encode(named.encode_family(&labels)?)
 }
 
-/// The metrics of the process, for a key with the scope `metrics` or `admin`.
+/// Returns the metrics, for a key with the scope `metrics` or `admin`.
 pub(crate) async fn get_metrics(
     _: MetricsReader,
     request: HttpRequest,
@@ -198,12 +197,12 @@ pub(crate) async fn get_metrics(
     scrape.answer(&request).await
 }
 
-/// The same without a key, on the separate listener.
+/// Returns the metrics without a key, on the separate listener.
 async fn get_metrics_without_key(request: HttpRequest, scrape: Data<Scrape>) -> HttpResponse {
     scrape.answer(&request).await
 }
 
-/// Serves `/metrics` and `/healthz`, for a worker `/readyz`, and nothing else, until it is told to end.
+/// Serves only `/metrics`, `/healthz`, and for a worker `/readyz`, until `shutdown` is cancelled.
 pub async fn serve(
     scrape: Scrape,
     worker: Option<WorkerProbe>,

@@ -4,7 +4,7 @@ use crate::problem::FieldError;
 
 const MAX_CHARS: usize = 100;
 
-/// The name as it is kept, or what is wrong with the field `/name`.
+/// Returns the trimmed name, or the error of the field `/name`.
 pub(crate) fn parse(text: &str) -> Result<String, FieldError> {
     let name = text.trim();
     if name.is_empty() || name.chars().count() > MAX_CHARS {
@@ -12,7 +12,7 @@ pub(crate) fn parse(text: &str) -> Result<String, FieldError> {
         return Err(FieldError::new("/name", detail));
     }
     if name.chars().any(char::is_control) {
-        let detail = "must have no control characters";
+        let detail = "must not contain control characters";
         return Err(FieldError::new("/name", detail));
     }
     Ok(name.to_owned())

@@ -1,4 +1,4 @@
-//! Whole numbers in bodies.
+//! The validation of whole numbers in bodies.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -7,7 +7,8 @@ use shared::whole::Whole;
 
 use crate::problem::FieldError;
 
-/// The number, if one was given. One that is not whole or out of the range is noted as an error of its field.
+/// Returns the number if it is given and valid. A number that is not whole or is out of range adds an error to
+/// `errors`.
 pub(crate) fn check<T: TryFrom<i64> + PartialOrd + Display>(
     given: Option<Whole>,
     range: RangeInclusive<T>,

@@ -16,45 +16,39 @@ use utoipa::openapi::{
 };
 use utoipa_actix_web::AppExt;
 
-const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the work, download what it made.\n\n\
-    Every request needs a key: `Authorization: Bearer sk_…`. Every answer has `X-Request-Id`, the client's own if it sent one. \
-    JSON is compressed for clients that accept gzip. HEAD is answered wherever GET is. Whole numbers may be written \
+const DESCRIPTION: &str = "Jobs for agent skills: send a prompt and files, follow the job, and download its results.\n\n\
+    Every request needs an API key: `Authorization: Bearer sk_…`. Every response has `X-Request-Id`, the client's own if it sent one. \
+    JSON is compressed for clients that accept gzip. HEAD is supported wherever GET is. Whole numbers may be written \
     with a fraction or an exponent (`150.0`, `1e2`). Every error is a problem (RFC 9457) whose `code` is part \
-    of this contract. What belongs to another tenant does not exist.\n\n\
-    The [guides](/docs/guides) explain jobs, skills, agents, clients and operation; the [error codes](/docs/errors) \
-    have a page each.";
+    of this contract. Requests for resources of other tenants return 404.\n\n\
+    The [guides](/docs/guides) explain jobs, skills, agents, clients and operation; each of the \
+    [error codes](/docs/errors) has its own page.";
 
 /// The groups of operations, the most important first.
 const TAGS: [(&str, &str); 12] = [
-    (
-        "jobs",
-        "Submit jobs, follow them, and read what came of them.",
-    ),
+    ("jobs", "Submit jobs, follow them, and read their results."),
     (
         "events",
         "Milestones of all jobs, as a stream and as pages.",
     ),
-    ("assets", "Files that jobs start from and make."),
+    ("assets", "Input and output files of jobs."),
     (
         "skills",
-        "What jobs can run: the skills of the service, and the tenant's own.",
+        "Skills that jobs can run: those of the service, and the tenant's own.",
     ),
     (
         "agents",
-        "Who models are: system prompts, tools and limits, in versions.",
+        "Agent definitions: system prompts, tools and limits, in versions.",
     ),
     (
         "conversations",
-        "Histories that several jobs of an agent continue.",
+        "Message histories that several jobs of an agent share.",
     ),
     (
         "schedules",
         "Jobs that are created at times of a calendar or at fixed intervals.",
     ),
-    (
-        "webhooks",
-        "Milestones of jobs that are posted to other systems.",
-    ),
+    ("webhooks", "Milestones of jobs, posted to other systems."),
     ("approvals", "Tool calls that wait for a person."),
     (
         "secrets",
@@ -63,13 +57,13 @@ const TAGS: [(&str, &str); 12] = [
     ("models", "Models that jobs can name."),
     ("session", "The key of the request, and browser sessions."),
 ];
-/// The group of operations for those who run the service.
+/// The group of operations for operators of the service.
 const ADMIN: (&str, &str) = (
     "admin",
-    "Keys, tenants, workers and the queue. For keys with the scope `admin`. A key with the scope `metrics` only reads the queue.",
+    "Keys, tenants, workers and the queue. For keys with the scope `admin`. A key with the scope `metrics` can only read the queue.",
 );
 
-/// The document of this version.
+/// Generates the OpenAPI document of this release.
 pub fn document() -> OpenApi {
     let license = LicenseBuilder::new()
         .name(env!("CARGO_PKG_LICENSE"))
@@ -83,7 +77,7 @@ pub fn document() -> OpenApi {
         .build();
     let bearer = HttpBuilder::new()
         .scheme(HttpAuthScheme::Bearer)
-        .description(Some("A key, `sk_…`"))
+        .description(Some("An API key, `sk_…`"))
         .build();
     let base = OpenApiBuilder::new()
         .info(info)
@@ -128,7 +122,7 @@ pub(crate) struct Rendered {
 }
 
 impl Rendered {
-    /// Rendered once, for all who ask.
+    /// Renders the document once, for all requests.
     pub(crate) fn of(document: &OpenApi) -> serde_json::Result<Self> {
         Ok(Self {
             version_3_1: document.to_pretty_json()?.into(),
@@ -139,12 +133,12 @@ impl Rendered {
     }
 }
 
-/// `/openapi.json`
+/// Serves `/openapi.json`.
 pub(crate) async fn get_document(document: Data<Rendered>) -> HttpResponse {
     json(document.version_3_1.clone())
 }
 
-/// `/openapi-3.2.json`
+/// Serves `/openapi-3.2.json`.
 pub(crate) async fn get_document_3_2(document: Data<Rendered>) -> HttpResponse {
     json(document.version_3_2.clone())
 }

@@ -1,4 +1,4 @@
-//! Origins of web pages: the origin of this service, and those that may call the API.
+//! Web origins: the origin of this service, and the origins that may call the API.
 
 use std::str::FromStr;
 
@@ -29,7 +29,7 @@ impl FromStr for WebOrigin {
         if !is_bare || !is_host || !matches!(url.scheme(), "http" | "https") {
             return Err(NotAnOrigin);
         }
-        // As browsers write it: in lower case, and without the port that the scheme implies.
+        // Written as browsers do: in lower case, and without the port that the scheme implies.
         Ok(Self(url.origin().ascii_serialization()))
     }
 }
@@ -41,27 +41,27 @@ impl WebOrigin {
     }
 }
 
-/// The origins in the configuration.
+/// The configured origins.
 #[derive(Clone, Debug, Default)]
 pub struct Origins {
     /// The origin of the service in browsers. Without it, the `Host` of each request is used.
     pub own: Option<WebOrigin>,
-    /// The origins whose pages may call the API, with a key.
+    /// The origins whose pages may call the API with a key.
     pub allowed: Vec<WebOrigin>,
 }
 
 impl Origins {
-    /// Whether browsers reach this service over TLS, as far as that is configured.
+    /// Whether browsers reach this service over TLS, according to the configured origin.
     pub(crate) fn is_secure(&self) -> bool {
         self.own.as_ref().is_some_and(WebOrigin::is_secure)
     }
 
-    /// Whether pages of that origin may call the API.
+    /// Whether pages of the origin may call the API.
     pub(crate) fn allows(&self, origin: &str) -> bool {
         self.allowed.iter().any(|allowed| allowed.0 == origin)
     }
 
-    /// Whether that is the origin of this service. `host` is the `Host` of the request.
+    /// Whether `origin` is the origin of this service. `host` is the `Host` header of the request.
     pub(crate) fn is_own(&self, origin: &str, host: &str) -> bool {
         match &self.own {
             Some(own) => own.0 == origin,

@@ -1,4 +1,4 @@
-//! Errors as clients see them: problem details (RFC 9457), whatever went wrong and wherever.
+//! API errors, which clients receive as problem details (RFC 9457).
 
 mod code;
 pub(crate) mod pages;
@@ -17,158 +17,160 @@ use shared::db;
 use shared::id::InvalidId;
 pub use skillet_wire::problem::{FieldError, Problem};
 
-/// Why a request was not done.
+/// The reason that a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
-    /// The request cannot be read.
+    /// The request is malformed.
     #[error("{0}")]
     Malformed(String),
-    /// There is no key.
+    /// The request has no valid credential.
     #[error("send a key of this service as `Authorization: Bearer sk_…`")]
     Unauthorized,
-    /// There is a key, and it is none of ours.
+    /// The API key is unknown.
     #[error(
         "this key is not known to the service: it may be mistyped, revoked, or the key of another service"
     )]
     UnknownKey,
-    /// A one-time code of a session is none of ours, was used, or is over.
+    /// The one-time code of a session is unknown, used, or expired.
     #[error(
         "this code is not known to the service, was used, or is older than 60 seconds; run `skillet open` again"
     )]
     UnknownCode,
-    /// There is a short-lived token, and it is none of ours or over.
+    /// The short-lived token is unknown or expired.
     #[error(
         "this token is not known to the service, or has expired; make another with POST /v1/jobs/{{job_id}}/tokens"
     )]
     UnknownToken,
-    /// The key may not do this.
+    /// The API key lacks the required scope.
     #[error("this key lacks the scope `{0}`")]
     Forbidden(&'static str),
-    /// A short-lived token was used for something else than its job.
+    /// A short-lived token was used for something other than reading its job.
     #[error(
-        "this token only reads its job, the job's events and stream, and the content of the job's files"
+        "this token can only read its job, the job's events and stream, and the content of the job's files"
     )]
     TokenRestricted,
-    /// A session cookie came from a page of another site.
+    /// A session cookie was sent from a page of another origin.
     #[error(
         "a session is only valid for requests from pages of this service; send an API key instead"
     )]
     CrossSite,
-    /// A page of that origin may not call the API.
+    /// The origin of the page may not call the API.
     #[error(
         "pages of this origin may not call the API; the service allows origins with --cors-origin"
     )]
     OriginNotAllowed,
-    /// There is no such thing, or it is someone else's.
+    /// The resource does not exist, or belongs to another tenant.
     #[error("there is no such {0}")]
     NotFound(&'static str),
-    /// The path has no id of the right kind.
+    /// The path contains an invalid id.
     #[error("there is no {} `{text}`: it {reason}", reason.expected().noun())]
     InvalidId {
-        /// What is there instead.
+        /// The text in the path.
         text: String,
-        /// Why it is none.
+        /// The reason that the text is not a valid id.
         reason: InvalidId,
     },
-    /// There is such a path but for the slash at its end.
-    #[error("there is no such path; leave out the slash at its end")]
+    /// The path exists, but without the trailing slash.
+    #[error("there is no such path; remove the trailing slash")]
     TrailingSlash,
-    /// The path knows other methods.
-    #[error("this path does not take this method")]
+    /// The path does not support the method.
+    #[error("this path does not support this method")]
     MethodNotAllowed {
-        /// Those, as the header `Allow` lists them.
+        /// The supported methods, as the header `Allow` lists them.
         allowed: String,
     },
-    /// The body came too slowly.
+    /// The body arrived too slowly.
     #[error(
-        "the body came too slowly: it may stall for {} s, or come at {bytes_per_second} bytes a second",
+        "the body arrived too slowly: send at least {bytes_per_second} bytes a second, with pauses of at most {} s",
         stall.as_secs()
     )]
     BodyTooSlow {
-        /// The minimum rate.
+        /// The minimum rate of a body.
         bytes_per_second: u32,
-        /// The longest that it may stall.
+        /// The longest time that a body may stall.
         stall: Duration,
     },
-    /// `If-Match` names other content.
-    #[error("the content is not what `If-Match` names; its ETag is {etag}")]
+    /// The content does not match `If-Match`.
+    #[error("the content does not match `If-Match`; its ETag is {etag}")]
     PreconditionFailed {
-        /// That of the content.
+        /// The ETag of the content.
         etag: String,
     },
-    /// The content ends before the range that was asked for.
+    /// The requested range begins after the end of the content.
     #[error("the content has only {size} bytes")]
     RangeNotSatisfiable {
-        /// How much there is.
+        /// The size of the content in bytes.
         size: u64,
     },
-    /// It does not fit what is.
+    /// The request conflicts with the current state.
     #[error("{detail}")]
     Conflict {
-        /// For programs.
+        /// The error code.
         code: ErrorCode,
-        /// For people.
+        /// The error message.
         detail: String,
     },
-    /// The body is larger than it may be.
+    /// The body is too large.
     #[error("the body is larger than {limit} bytes; send files to POST /v1/assets first")]
     TooLarge {
-        /// What it may be.
+        /// The maximum size in bytes.
         limit: u64,
     },
-    /// The body has more values than it may have.
+    /// The body has too many values.
     #[error("the body has more than {limit} values")]
     TooManyValues {
-        /// What it may have.
+        /// The maximum number of values.
         limit: usize,
     },
-    /// The body is of another kind.
+    /// The media type of the body is not supported.
     #[error("the body must be {0}")]
     UnsupportedMediaType(&'static str),
-    /// The tenant has used up what it may use up in a month.
+    /// The tenant has used up its budget for the month.
     #[error("the budget for this month is used up; it is renewed at {}", .renewed_at.to_rfc3339())]
     BudgetExceeded {
-        /// When there is a budget again.
+        /// The time at which the budget is renewed.
         renewed_at: DateTime<Utc>,
     },
-    /// The tenant's jobs come faster than they may.
+    /// The tenant exceeds its submission rate.
     #[error("rate limit exceeded: this tenant submits jobs too fast; retry in {} s", seconds(*.wait))]
     SubmitRateExceeded {
-        /// After that time they may come.
+        /// The time until the tenant may submit again.
         wait: TimeDelta,
     },
-    /// Too many of the tenant's jobs have not ended.
+    /// The tenant has too many unfinished jobs.
     #[error("this tenant has too many unfinished jobs; retry when some have ended")]
     QueueFull {
-        /// When it is looked at again.
+        /// The time until the limit is checked again.
         wait: TimeDelta,
     },
-    /// The request can be read and makes no sense.
+    /// Fields of the request are invalid.
     #[error("{} of the request cannot be used", count_fields(.0.len()))]
     Invalid(Vec<FieldError>),
-    /// The bytes of a file are not where they should be, and nobody can bring them back.
+    /// The content of a file is missing from the asset store and cannot be recovered.
     #[error(
         "the content of this file has been lost; upload it again, or retry the job that made it"
     )]
     ContentLost,
-    /// Events after that cursor may be missing.
+    /// Events after the cursor may be missing.
     #[error(
-        "events after this cursor are not complete any more; list the jobs, and follow the stream without a cursor"
+        "events after this cursor may be missing; list the jobs, and follow the stream without a cursor"
     )]
     CursorExpired,
-    /// What a job was to run went while it was accepted.
-    #[error("the skill was replaced in this very moment; send the request again")]
+    /// The skill of a job was replaced while the job was accepted.
+    #[error("the skill was replaced while the job was being accepted; send the request again")]
     SkillReplaced,
-    /// The key of an earlier, other request.
-    #[error("this Idempotency-Key was used with another request before")]
+    /// The idempotency key was used with a different request.
+    #[error(
+        "this Idempotency-Key was used with a different request; use a new key for each new request"
+    )]
     IdempotencyMismatch,
-    /// This service cannot do it until its operator configures what it needs.
+    /// The operation needs configuration by the operator.
     #[error("{0}")]
     NotConfigured(&'static str),
-    /// The service cannot answer now.
-    #[error("the service cannot answer now")]
+    /// The service is temporarily unavailable.
+    #[error("the service is temporarily unavailable")]
     Unavailable(#[source] anyhow::Error),
-    /// Our fault.
+    /// An internal error.
     #[error("internal error")]
     Internal(#[source] anyhow::Error),
 }
@@ -181,7 +183,7 @@ fn count_fields(count: usize) -> String {
     }
 }
 
-/// Whole seconds in which that time is over.
+/// Returns the duration in whole seconds, rounded up.
 fn seconds(wait: TimeDelta) -> i64 {
     wait.num_seconds() + i64::from(wait.subsec_nanos() > 0)
 }
@@ -189,9 +191,9 @@ fn seconds(wait: TimeDelta) -> i64 {
 impl From<db::Error> for ApiError {
     fn from(error: db::Error) -> Self {
         match error {
-            error if db::skill::is_held(&error) => Self::SkillReplaced,
+            error if db::skill::is_version_in_use(&error) => Self::SkillReplaced,
             error if db::is_outage(&error) => Self::Unavailable(error.into()),
-            error if db::job::is_of_another_time(&error) => Self::Unavailable(error.into()),
+            error if db::job::is_clock_skew(&error) => Self::Unavailable(error.into()),
             error => Self::Internal(error.into()),
         }
     }
@@ -214,7 +216,7 @@ impl From<shared::asset::StoreError> for ApiError {
 }
 
 impl ApiError {
-    /// The error of a single field.
+    /// Creates the error for a single invalid field.
     pub fn field(pointer: impl Into<String>, detail: impl fmt::Display) -> Self {
         Self::Invalid(vec![FieldError::new(pointer, detail.to_string())])
     }
@@ -250,7 +252,7 @@ impl ApiError {
         }
     }
 
-    /// The error as a client sees it.
+    /// Converts the error to problem details.
     pub(crate) fn problem(&self, request_id: Option<String>) -> Problem {
         let status = self.status_code();
         Problem {
@@ -281,7 +283,7 @@ impl ApiError {
         }
     }
 
-    /// In how many seconds the same request may succeed, if that is known.
+    /// Returns the number of seconds after which the same request may succeed, if known.
     fn retry_after(&self) -> Option<i64> {
         match self {
             Self::BudgetExceeded { renewed_at } => {

@@ -1,4 +1,4 @@
-//! Queries of paths, with errors that name the parameter.
+//! Query strings, parsed with errors that name the parameter.
 
 use std::future::{Ready, ready};
 use std::ops::Deref;
@@ -19,7 +19,7 @@ pub(crate) const TOKEN: &str = "token";
 pub(crate) struct Query<T>(pub(crate) T);
 
 impl<T> Query<T> {
-    /// The parameters.
+    /// Returns the parameters.
     pub(crate) fn into_inner(self) -> T {
         self.0
     }
@@ -42,7 +42,7 @@ impl<T: DeserializeOwned> FromRequest for Query<T> {
     }
 }
 
-/// The parameters of the text of a query.
+/// Parses the parameters of a query string.
 pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     let others = pairs(query);
     let others = join(others.iter().filter(|(name, _)| name != TOKEN));
@@ -60,21 +60,21 @@ pub(crate) fn parse<T: DeserializeOwned>(query: &str) -> Result<T, ApiError> {
     })
 }
 
-/// The names and values of a query, decoded.
+/// Returns the decoded names and values of a query string.
 pub(crate) fn pairs(query: &str) -> Vec<(String, String)> {
     form_urlencoded::parse(query.as_bytes())
         .into_owned()
         .collect()
 }
 
-/// The text of a query of these names and values.
+/// Encodes names and values as a query string.
 pub(crate) fn join<'a>(pairs: impl IntoIterator<Item = &'a (String, String)>) -> String {
     form_urlencoded::Serializer::new(String::new())
         .extend_pairs(pairs)
         .finish()
 }
 
-/// Refuses requests with a NUL in the query, which the database accepts in no text.
+/// Rejects requests with a NUL in the query string, because the database cannot store it as text.
 pub(crate) async fn refuse_nul(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -112,7 +112,7 @@ mod tests {
         for (query, detail) in [
             ("limit=many", "`limit` must be a whole number"),
             ("limit=1&limit=2", "duplicate field `limit`"),
-            ("size=1", "unknown field `size`; there are: limit, name"),
+            ("size=1", "unknown field `size`; known fields: limit, name"),
         ] {
             let error = parse::<Parameters>(query).unwrap_err().to_string();
             assert!(error.ends_with(detail), "{query}: {error}");

@@ -11,7 +11,7 @@ use tracing::field::Empty;
 use tracing_actix_web::{DefaultRootSpanBuilder, RootSpanBuilder};
 use uuid::Uuid;
 
-/// The header of requests and answers.
+/// The header for request ids, in requests and responses.
 pub(crate) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_CHARS: usize = 128;
 
@@ -20,7 +20,7 @@ const MAX_CHARS: usize = 128;
 pub(crate) struct RequestId(pub(crate) String);
 
 impl RequestId {
-    /// The id that the client gave, if it is printable ASCII without spaces, else a new one.
+    /// Returns the id from the client if it is printable ASCII without spaces, or else a new one.
     fn of(request: &ServiceRequest) -> Self {
         let given = request.headers().get(X_REQUEST_ID);
         let given = given.and_then(|value| value.to_str().ok());
@@ -34,7 +34,7 @@ impl RequestId {
     }
 }
 
-/// Gives each request its id, and each answer the id of its request.
+/// Assigns an id to each request, and returns it in the response.
 pub(crate) async fn assign(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -48,7 +48,7 @@ pub(crate) async fn assign(
     Ok(response)
 }
 
-/// The span in which a request is handled. It has no query, which may hold a token.
+/// The tracing span of a request. It omits the query string, which may contain a token.
 pub(crate) struct RequestSpan;
 
 impl RootSpanBuilder for RequestSpan {

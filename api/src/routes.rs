@@ -1,4 +1,4 @@
-//! The table of contents of the API.
+//! The routes of the API under `/v1`.
 
 use actix_web::Error;
 use actix_web::body::MessageBody;
@@ -11,7 +11,7 @@ use crate::v1::{
     secrets, session, skills, tenants, usage, webhooks, workers,
 };
 
-/// All that needs a key. Authentication is wrapped around it where it is served.
+/// Returns all routes under `/v1`. The caller wraps authentication around them.
 pub(crate) fn v1() -> Scope<
     impl ServiceFactory<
         ServiceRequest,

@@ -1,7 +1,7 @@
-//! The scheduler: creates the runs of schedules whose time has come, and their jobs.
+//! The scheduler: creates the runs of due schedules, and their jobs.
 //!
-//! Every worker process has one, and none is the leader. A row for each time, locked while it is handled, makes sure
-//! that a time has one job. All instants are those of the database.
+//! Every worker process runs one, without a leader. Each scheduled time has one row, which is locked while it is
+//! handled, so each time has at most one job. All times are those of the database clock.
 
 mod plan;
 
@@ -27,34 +27,34 @@ use crate::problem::{ApiError, ErrorCode};
 use crate::v1::jobs::{CreateJob, Submitter, cancel_unfinished};
 use crate::webhook_target::WebhookTargets;
 
-/// The interval of the check whether a time has come.
+/// The interval of the check for due schedules.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Schedules of one transaction.
+/// The maximum number of schedules per transaction.
 const SCHEDULES_AT_ONCE: i64 = 100;
-/// Runs that one claim takes. They must be started before the claim is over.
+/// The maximum number of runs per claim. They must be started before the claim expires.
 const RUNS_AT_ONCE: i64 = 20;
-/// Runs that are started at the same time, each with a connection.
+/// The number of runs that are started concurrently, each with its own connection.
 const PARALLEL_STARTS: usize = 2;
-/// Internal errors after which a run has failed.
+/// The number of failed attempts to start a run after which the run fails.
 const MAX_ATTEMPTS: i16 = 5;
 
-/// What a scheduler needs to create jobs.
+/// The settings of a scheduler.
 pub struct SchedulerSettings {
-    /// Connections to the database.
+    /// The connection pool of the database.
     pub pool: Pool,
     /// The metrics of the process.
     pub metrics: Metrics,
-    /// The store of files.
+    /// The asset store.
     pub assets: AssetStore,
-    /// The skills that jobs may name.
+    /// The skills that jobs can name.
     pub catalog: Catalog,
-    /// The providers that models may name.
+    /// The providers that models can name.
     pub providers: Providers,
-    /// The addresses to which webhooks may post.
+    /// The policy for the addresses of webhooks.
     pub webhook_targets: WebhookTargets,
 }
 
-/// Starts the runs of schedules until it is told to end. A run that was begun is finished first.
+/// Starts the runs of schedules until `shutdown` is cancelled. Runs in progress are finished first.
 pub async fn run(settings: SchedulerSettings, shutdown: CancellationToken) {
     let (writer, writing) = JobWriter::new(&settings.pool);
     let _writing = AbortOnDropHandle::new(tokio::spawn(writing));
@@ -65,7 +65,7 @@ pub async fn run(settings: SchedulerSettings, shutdown: CancellationToken) {
     loop {
         if let Err(error) = scheduler.step().await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the scheduler cannot go on now");
+            tracing::warn!(error, "the scheduler failed; trying again");
         }
         tokio::select! {
             () = shutdown.cancelled() => return,
@@ -80,7 +80,7 @@ struct Scheduler {
 }
 
 impl Scheduler {
-    /// Handles all that is due now.
+    /// Handles all due schedules and runs.
     async fn step(&self) -> db::Result<()> {
         let pool = &self.settings.pool;
         while create_runs(pool).await? >= SCHEDULES_AT_ONCE as usize {}
@@ -92,7 +92,7 @@ impl Scheduler {
             if started.contains(&true) {
                 db::run::notify_work(pool).await?;
             }
-            // A schedule may have another run now.
+            // The schedule of a started run may have another due run.
             if is_last && !started.contains(&true) {
                 return Ok(());
             }
@@ -106,7 +106,7 @@ impl Scheduler {
         if let Err(error) = self.settle(&run, outcome).await {
             let error = &error as &dyn std::error::Error;
             let schedule = run.schedule;
-            tracing::warn!(%schedule, error, "the result of a run cannot be stored; it is tried again");
+            tracing::warn!(%schedule, error, "cannot store the result of a run; trying again");
         }
         is_started
     }
@@ -144,7 +144,7 @@ impl Scheduler {
         Ok(started.map(drop))
     }
 
-    /// Stores what became of a run that has no job.
+    /// Stores the outcome of a run that has no job.
     async fn settle(
         &self,
         run: &ClaimedRun,
@@ -157,13 +157,13 @@ impl Scheduler {
                 db::schedule_run::skip(pool, run, SkipReason::Overlap).await
             }
             Ok(Err(RunRefusal::Overlap)) => db::schedule_run::release(pool, run, false).await,
-            // The claim runs out, and the run is tried again.
+            // The claim expires, and the run is tried again.
             Err(ApiError::Unavailable(error)) => {
-                tracing::warn!(schedule = %run.schedule, error = format!("{error:#}"), "a run is tried again");
+                tracing::warn!(schedule = %run.schedule, error = format!("{error:#}"), "cannot start a run; trying again");
                 Ok(())
             }
             Err(ApiError::Internal(error)) if run.attempts + 1 < MAX_ATTEMPTS => {
-                tracing::error!(schedule = %run.schedule, error = format!("{error:#}"), "a run is tried again");
+                tracing::error!(schedule = %run.schedule, error = format!("{error:#}"), "cannot start a run; trying again");
                 db::schedule_run::release(pool, run, true).await
             }
             Err(ApiError::SkillReplaced) if run.attempts + 1 < MAX_ATTEMPTS => {
@@ -174,7 +174,7 @@ impl Scheduler {
     }
 }
 
-/// Creates the runs of some schedules whose time has come, and returns the number of schedules.
+/// Creates the runs of a batch of due schedules, and returns the number of schedules.
 async fn create_runs(pool: &Pool) -> db::Result<usize> {
     let mut transaction = pool.begin().await?;
     let now = db::now(&mut *transaction).await?;
@@ -194,13 +194,13 @@ fn plan_of(schedule: &StoredSchedule, now: plan::Instant) -> plan::Plan {
         Err(error) => {
             let error = &error as &dyn std::error::Error;
             let schedule = schedule.id;
-            tracing::error!(%schedule, error, "this release cannot read the times of a schedule; it has no next time");
+            tracing::error!(%schedule, error, "this release cannot read the times of a schedule; the schedule has no next time");
             (Vec::new(), None)
         }
     }
 }
 
-/// The stored request of a schedule, if this release can read it.
+/// Parses the stored request of a schedule. Fails if this release cannot read it.
 pub(crate) fn read_request(job: &RawValue) -> Result<CreateJob, ApiError> {
     serde_json::from_str(job.get()).map_err(|error| ApiError::Conflict {
         code: ErrorCode::JobUnreadable,

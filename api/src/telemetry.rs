@@ -18,7 +18,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use shared::telemetry::metrics::{Durations, Metrics, short};
 use shared::telemetry::trace::Span;
 
-/// What an API process counts.
+/// The meters of an API process.
 #[derive(Clone)]
 pub(crate) struct ApiMeters {
     requests: Family<Request, Counter>,
@@ -27,7 +27,8 @@ pub(crate) struct ApiMeters {
     deliveries: Histogram,
 }
 
-/// Requests of one kind. The route is a pattern of ours, or empty; the method is one of those that there are.
+/// The labels of a request, which have a limited number of values. The route is a pattern of this service or empty, and
+/// the method is one of a fixed set.
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct Route {
     method: &'static str,
@@ -42,7 +43,7 @@ struct Request {
 }
 
 impl ApiMeters {
-    /// Meters that show among the metrics.
+    /// Creates the meters, and adds them to the metrics.
     pub(crate) fn new(metrics: &Metrics) -> Self {
         Self {
             requests: metrics.add(
@@ -52,25 +53,25 @@ impl ApiMeters {
             ),
             durations: metrics.seconds(
                 "http_request_duration",
-                "From the head of a request to that of its answer",
+                "Time from the head of a request to the head of its response",
                 Family::new_with_constructor(short as fn() -> Histogram),
             ),
             followers: metrics.add("followers", "Clients that follow a job", Gauge::default()),
             deliveries: metrics.seconds(
                 "event_delivery_duration",
-                "From the write of an event to its way to followers",
+                "Time from the write of an event to its distribution to followers",
                 short(),
             ),
         }
     }
 
-    /// A client follows a job, until the guard is dropped.
+    /// Counts a follower until the guard is dropped.
     pub(crate) fn follow(&self) -> FollowGuard {
         self.followers.inc();
         FollowGuard(self.followers.clone())
     }
 
-    /// An event goes to those who follow its job.
+    /// Records the time from the write of an event to its distribution to followers.
     pub(crate) fn delivered(&self, after: Duration) {
         self.deliveries.observe(after.as_secs_f64());
     }
@@ -85,7 +86,7 @@ impl ApiMeters {
     }
 }
 
-/// Someone follows a job as long as this is there.
+/// A guard that counts a follower until it is dropped.
 pub(crate) struct FollowGuard(Gauge);
 
 impl Drop for FollowGuard {
@@ -94,7 +95,7 @@ impl Drop for FollowGuard {
     }
 }
 
-/// Counts requests, and begins a span for each that is about our resources.
+/// Counts requests, and starts a span for each request under `/v1/`.
 pub(crate) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -134,14 +135,14 @@ fn begin(request: &ServiceRequest, method: &'static str, route: &str) -> Span {
     span.set("server.address", || {
         let connection = request.connection_info();
         let host = connection.host();
-        // An address of IPv6 has colons of its own, in brackets.
+        // An IPv6 address contains colons, within brackets.
         let end = host.rfind(':').filter(|at| !host[*at..].contains(']'));
         host[..end.unwrap_or(host.len())].to_owned()
     });
     span
 }
 
-/// The method's name, in the form of the semantic conventions: there are no more of them than this.
+/// Returns the method name according to the OpenTelemetry semantic conventions, which define a fixed set.
 fn name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",
@@ -157,7 +158,7 @@ fn name(method: &Method) -> &'static str {
     }
 }
 
-/// Where a request says to which trace it belongs.
+/// The request headers, which carry the trace context.
 struct Headers<'a>(&'a HeaderMap);
 
 impl Extractor for Headers<'_> {

@@ -6,7 +6,7 @@ use actix_web::web::{self, ServiceConfig};
 use crate::problem::pages;
 use crate::{auth, console, docs, fallback, header, health, metrics, openapi};
 
-/// Adds these routes.
+/// Adds the unversioned routes.
 pub(crate) fn configure(config: &mut ServiceConfig) {
     let metrics = web::resource("/metrics")
         .wrap(from_fn(auth::authenticate))

@@ -1,4 +1,4 @@
-//! `/v1`: one module a segment.
+//! `/v1`: one module for each path segment.
 
 pub(crate) mod agents;
 pub(crate) mod approvals;

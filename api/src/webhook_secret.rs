@@ -1,4 +1,4 @@
-//! The secrets of webhooks: stored encrypted, opened to sign.
+//! Webhook secrets, which are stored encrypted and decrypted for signing.
 
 use shared::db::webhook_secret::{self, SealedWebhookSecret};
 use shared::db::{self, Pool};
@@ -7,7 +7,8 @@ use shared::secret::{MasterKeys, OpenError};
 use shared::webhook::WebhookSecret;
 use uuid::Uuid;
 
-/// A new secret, and how it is stored: for a webhook, or for the webhooks of the tenant's jobs.
+/// Generates a secret and its encrypted form. It belongs to a webhook, or to the webhooks declared in jobs of the
+/// tenant.
 pub(crate) fn generate(
     keys: &MasterKeys,
     tenant: TenantId,
@@ -31,7 +32,7 @@ pub(crate) fn open(
     keys.open_webhook(stored.tenant, stored.id, &stored.sealed)
 }
 
-/// The current secret of the webhooks of the tenant's jobs, which is made when it is first needed.
+/// Returns the current secret for the webhooks declared in jobs of the tenant. It is created on first use.
 pub(crate) async fn get_or_make_default(
     pool: &Pool,
     keys: &MasterKeys,
@@ -42,7 +43,7 @@ pub(crate) async fn get_or_make_default(
     }
     let (_, new) = generate(keys, tenant, None);
     webhook_secret::insert(pool, &new).await?;
-    // Another request may have been first.
+    // Another request may have inserted its secret first.
     let stored = webhook_secret::get_default(pool, tenant).await?;
     Ok(stored.unwrap_or(new))
 }

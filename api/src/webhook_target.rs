@@ -1,4 +1,4 @@
-//! The addresses to which webhooks may post: judged when a webhook is created, and again at each connection.
+//! The policy for webhook addresses, which is checked when a webhook is created and again at each connection.
 
 use std::time::Duration;
 
@@ -9,45 +9,45 @@ use tokio::net::lookup_host;
 use tokio::time::timeout;
 use url::Url;
 
-/// The longest URL.
+/// The maximum length of a URL.
 const MAX_URL_BYTES: usize = 2048;
-/// The ports that are permitted below 1024.
+/// The permitted ports below 1024.
 const LOW_PORTS: [u16; 2] = [80, 443];
 /// The first port that is not reserved for other protocols.
 const FIRST_HIGH_PORT: u16 = 1024;
-/// The longest look-up of a name when a webhook is created. A name that takes longer is judged at the connection.
-const LOOKUP_PATIENCE: Duration = Duration::from_secs(3);
-/// The longest that an unused connection stays open.
+/// The longest DNS lookup when a webhook is created. A name that takes longer is checked only at the connection.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+/// The time after which an unused connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The policy for the addresses of webhooks.
 #[derive(Clone)]
 pub struct WebhookTargets {
-    /// For `https`: public addresses, and networks that the operator opened.
+    /// The policy for `https`: public addresses, and private networks that the operator allows.
     policy: AddressPolicy,
     has_master_key: bool,
 }
 
-/// Why a URL cannot be that of a webhook.
+/// The reason that a URL cannot be used for a webhook.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebhookUrlError {
-    /// It cannot be read.
+    /// The URL is malformed.
     #[error("must be a URL such as https://example.com/hook, of at most {MAX_URL_BYTES} bytes")]
     Malformed,
-    /// A password would be stored and shown.
+    /// The URL contains credentials, which would be stored and shown.
     #[error(
-        "must not contain a user name or a password; check the signature to know that it is us"
+        "must not contain a user name or a password; verify the signature to authenticate deliveries"
     )]
     Credentials,
-    /// The port belongs to another protocol.
-    #[error("must have port 443, 80 or one from 1024")]
+    /// The port is reserved for another protocol.
+    #[error("must have port 80, 443, or 1024 or higher")]
     Port,
-    /// The content would be readable on its way.
+    /// The content would be sent without encryption.
     #[error(
         "must begin with https://; http:// is for private networks that the operator opened with --webhook-allow"
     )]
     NotEncrypted,
-    /// The address is private.
+    /// The address is not public.
     #[error(
         "address_refused: the address is not public; the operator can open a private network with --webhook-allow"
     )]
@@ -55,7 +55,8 @@ pub(crate) enum WebhookUrlError {
 }
 
 impl WebhookTargets {
-    /// `opened` are private networks that the operator opened. Without a master key there are no webhooks.
+    /// Creates the policy. `opened` are the private networks that the operator allows. Without a master key, webhooks
+    /// are not available.
     pub fn new(opened: &[IpNet], has_master_key: bool) -> Self {
         Self {
             policy: AddressPolicy::new(opened.into()),
@@ -63,21 +64,22 @@ impl WebhookTargets {
         }
     }
 
-    /// Whether the service has a master key, without which nothing can be signed.
+    /// Whether the service has a master key, which is required to sign deliveries.
     pub(crate) fn has_master_key(&self) -> bool {
         self.has_master_key
     }
 
-    /// Judges a URL, and its address if that can be found now.
+    /// Checks a URL, and its address if the name can be resolved now.
     pub(crate) async fn check(&self, text: &str) -> Result<(), WebhookUrlError> {
         let url = parse(text)?;
         let policy = self.policy_of(&url);
         let is_plain = url.scheme() == "http";
         let is_permitted = match url.host() {
             Some(url::Host::Domain(name)) => {
-                match timeout(LOOKUP_PATIENCE, lookup_host((name, 0))).await {
+                match timeout(LOOKUP_TIMEOUT, lookup_host((name, 0))).await {
                     Ok(Ok(mut found)) => found.any(|address| policy.permits(address.ip())),
-                    // It may be known later. Without encryption, the address must be known to be private.
+                    // The name may resolve later. Without encryption, the address must be known to be in an allowed
+                    // private network.
                     Ok(Err(_)) | Err(_) => !is_plain,
                 }
             }
@@ -115,7 +117,7 @@ fn parse(text: &str) -> Result<Url, WebhookUrlError> {
     }
 }
 
-/// HTTP clients that keep to the policy at each connection, and follow no redirect.
+/// HTTP clients that enforce the policy at each connection, and do not follow redirects.
 pub(crate) struct WebhookClients {
     targets: WebhookTargets,
     encrypted: reqwest::Client,
@@ -138,7 +140,8 @@ impl WebhookClients {
         })
     }
 
-    /// The client for a URL, if its host is no address that is not permitted. The client judges the addresses of names.
+    /// Returns the client for a URL, or an error if its host is an address that is not permitted. The client checks the
+    /// addresses of host names itself.
     pub(crate) fn of(&self, url: &Url) -> Result<&reqwest::Client, AddressError> {
         self.targets.policy_of(url).permits_url(url)?;
         Ok(if url.scheme() == "http" {

@@ -1,4 +1,4 @@
-//! The probes of a worker, which its metrics listener serves.
+//! The probes of a worker, served by its metrics listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,15 +10,16 @@ use shared::db::{self, Pool};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-/// The longest that a probe waits for the database. Kubernetes waits 1 s by default, the chart 5 s.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// The longest that a probe waits for the database. The Kubernetes probe timeout is 1 s by default, and 5 s in the
+/// chart.
+const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// The state from which `/readyz` of a worker answers.
+/// The state that `/readyz` of a worker reports.
 #[derive(Clone)]
 pub struct WorkerProbe {
-    /// A connection of its own: one of the worker's may be busy for longer than a probe waits.
+    /// A separate connection, because those of the worker may be busy for longer than a probe waits.
     pub pool: Pool,
-    /// Whether the worker is registered. It is not while it tries its sandbox at start.
+    /// Whether the worker is registered. It is not while it tests its sandbox at startup.
     pub registered: Arc<AtomicBool>,
     /// Cancelled when the worker drains.
     pub drain: CancellationToken,
@@ -27,23 +28,23 @@ pub struct WorkerProbe {
 impl WorkerProbe {
     async fn check(&self) -> Result<(), String> {
         if self.drain.is_cancelled() {
-            return Err("the worker drains".to_owned());
+            return Err("the worker is draining".to_owned());
         }
         if !self.registered.load(Ordering::Relaxed) {
             return Err("the worker is not registered".to_owned());
         }
-        match timeout(PATIENCE, db::ping(&self.pool)).await {
+        match timeout(TIMEOUT, db::ping(&self.pool)).await {
             Ok(Ok(())) => Ok(()),
             Ok(Err(error)) => {
                 tracing::warn!(error = &error as &dyn std::error::Error, "not ready");
                 Err("the database cannot be reached".to_owned())
             }
-            Err(_) => Err(format!("the database did not answer within {PATIENCE:?}")),
+            Err(_) => Err(format!("the database did not answer within {TIMEOUT:?}")),
         }
     }
 }
 
-/// The worker is registered, does not drain, and its database answers.
+/// Readiness probe: the worker is registered and does not drain, and its database responds.
 #[get("/readyz")]
 pub(crate) async fn readyz(probe: Data<WorkerProbe>) -> HttpResponse {
     match probe.check().await {

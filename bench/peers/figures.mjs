@@ -1,11 +1,11 @@
-// What all peers are measured with: clients at once, a pace, and figures of the shape that `bench --json` has.
+// Shared measurements of all peers: concurrent clients, fixed rates, and results in the format of `bench --json`.
 
 import { setTimeout as sleep } from "node:timers/promises";
 
 export const { DATABASE_URL } = process.env;
-/** 2 in a whole run, 1 in a quick one. */
+/** The scale: 2 in a full run, 1 in a quick run. */
 const SCALE = Number(process.env.PEERS_SCALE ?? 2);
-/** Jobs that are there before any worker is. */
+/** The number of jobs enqueued before the workers start. */
 export const JOBS = 30_000 * SCALE;
 
 const RUN_MS = 1_500 * SCALE;
@@ -20,7 +20,7 @@ export function percentile(sample, percent) {
   return sorted[Math.max(Math.ceil((sorted.length * percent) / 100), 1) - 1];
 }
 
-/** Figures of one system. */
+/** The results of one system. */
 export class Figures {
   #all = [];
   #system;
@@ -44,7 +44,7 @@ export class Figures {
   }
 }
 
-/** How often a second so many clients get it done: the median of some rounds. */
+/** Returns the operations per second of concurrent clients: the median of several rounds. */
 export async function perSecond(clients, once) {
   const rates = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -62,7 +62,7 @@ export async function perSecond(clients, once) {
   return median(rates);
 }
 
-/** Jobs a second: `fill` puts them there, `work` ends them all and says when it began and ended. */
+/** Returns the jobs per second. `fill` enqueues the jobs; `work` completes them and returns its start and end times. */
 export async function jobsPerSecond(fill, work) {
   const rates = [];
   for (let round = 0; round < ROUNDS; round++) {
@@ -73,7 +73,10 @@ export async function jobsPerSecond(fill, work) {
   return median(rates);
 }
 
-/** Milliseconds from the commit of each job to its handler; `begunAt` is where the handler writes down when. */
+/**
+ * Returns the delay in milliseconds from the commit of each job to the start of its handler. The handler records its
+ * start times in `begunAt`.
+ */
 export async function delays(count, pauseMs, enqueue, begunAt) {
   const committedAt = [];
   const underWay = [];
@@ -89,7 +92,7 @@ export async function delays(count, pauseMs, enqueue, begunAt) {
   return committedAt.map((at, job) => Math.max(begunAt[job] - at, 0));
 }
 
-/** The two paces at which delays are measured. */
+/** The two rates at which delays are measured. */
 export const PACES = [
   { name: "idle", count: 150 * SCALE, pauseMs: 20 },
   { name: "300/s", count: 750 * SCALE, pauseMs: 1000 / 300 },

@@ -1,4 +1,4 @@
-// graphile-worker, with the batching that its page on performance recommends where many jobs wait.
+// graphile-worker, with the batching that its performance documentation recommends for long queues.
 
 import { readFileSync } from "node:fs";
 import { Logger, WorkerPreset, makeWorkerUtils, run } from "graphile-worker";
@@ -24,7 +24,7 @@ const BATCHING = preset({
   failJobBatchDelay: 0,
 });
 
-/** One of several processes: works until it is told to end, and says when its first job began. */
+/** Starts a worker and returns a function that stops it. Calls `begun` when a job starts. */
 export async function worker(begun) {
   const runner = await run({
     preset: BATCHING,

@@ -1,4 +1,4 @@
-// pg-boss, with its own fetch and complete in batches, which costs it less than its workers do.
+// pg-boss, with its batch functions `fetch` and `complete`, which have less overhead than its workers.
 
 import { readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,12 +12,12 @@ const { version } = JSON.parse(readFileSync("node_modules/pg-boss/package.json")
 const QUEUE = "noop";
 const BATCH = 500;
 const THOUSAND = 1000;
-/** Loops of one process. */
+/** The number of concurrent loops of one process. */
 const LOOPS = 2;
 
 const SETTINGS = { connectionString: DATABASE_URL, schedule: false, supervise: false };
 
-/** One of several processes: works until it is told to end. */
+/** Starts a worker and returns a function that stops it. Calls `begun` when a batch starts. */
 export async function worker(begun) {
   const boss = await new PgBoss({ ...SETTINGS, migrate: false }).start();
   let ended = false;

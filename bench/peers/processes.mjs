@@ -1,4 +1,4 @@
-// Workers in processes of their own, as many as this machine has processors.
+// Worker processes, one for each processor of this machine.
 
 import { fork } from "node:child_process";
 import { once } from "node:events";
@@ -8,9 +8,11 @@ import path from "node:path";
 const WORKER = path.join(import.meta.dirname, "worker.mjs");
 
 /**
- * Runs workers until nothing is left. Returns when the first job of all began, and when the last was gone, in seconds.
+ * Runs workers until `left` returns false. Returns the time at which the first job started and the time at which no job
+ * was left, in seconds since the epoch.
  *
- * The module exports `worker(begun)`, which starts one, calls `begun` as each job begins, and returns what stops it.
+ * The module exports `worker(begun)`. It starts a worker, calls `begun` when a job starts, and returns a function that
+ * stops the worker.
  */
 export async function inProcesses(module, left) {
   const all = Array.from({ length: availableParallelism() }, () =>

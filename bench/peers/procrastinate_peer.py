@@ -1,4 +1,4 @@
-"""procrastinate, with its asynchronous worker and as many jobs at once as suit it."""
+"""Benchmark of procrastinate, with its asynchronous worker at a suitable concurrency."""
 
 import asyncio
 import json
@@ -14,7 +14,7 @@ BULK_CLIENTS = 4
 THOUSAND = 1000
 CONCURRENCY = 30
 ROUNDS = 3
-# 2 in a whole run, 1 in a quick one. It is so slow that few jobs will do.
+# 2 in a complete run, 1 in a quick run. A few jobs are enough, because the library is slow.
 SCALE = int(os.environ.get("PEERS_SCALE", "2"))
 JOBS = 1_000 * SCALE
 RUN_SECONDS = 1.5 * SCALE
@@ -30,7 +30,7 @@ async def noop() -> None:
 
 
 async def per_second(clients, once):
-    """How often a second so many clients get it done."""
+    """Returns the median rate at which this number of clients completes calls."""
 
     async def client(until):
         count = 0
@@ -56,7 +56,7 @@ async def forget():
 
 
 async def core():
-    """No-op jobs that are there already."""
+    """Measures the rate at which the worker runs no-op jobs that are already queued."""
     rates = []
     for _ in range(ROUNDS):
         await forget()

@@ -1,5 +1,5 @@
-// A process with one worker: that of the module which is named. It tells its parent when the first job begins, and ends
-// when it is told to.
+// A process with one worker, from the module that its argument names. It reports the start of its first job to its
+// parent process and stops when the parent sends a message.
 
 import { pathToFileURL } from "node:url";
 

@@ -1,4 +1,4 @@
-//! Jobs that wait for a person, very many of them: what they cost the queue, and how soon one goes on.
+//! Cost of many jobs that wait for approval: claims beside them, and the time until an approved job continues.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::queue::Queue;
 use crate::service::Service;
 
 const WAITING: usize = 100_000;
-/// Ready jobs beside them.
+/// Ready jobs in the same queue.
 const READY: usize = 1000;
-/// Jobs that are answered, one after the other.
+/// Jobs that are approved, one after the other.
 const ANSWERED: usize = 200;
 const PAUSE: Duration = Duration::from_millis(20);
-/// Of the buffers of a claim without waiting jobs.
+/// The maximum number of buffers, as a multiple of those of a claim without waiting jobs.
 const FACTOR: f64 = 2.0;
-/// Milliseconds from an answer to the next attempt.
+/// Targets in milliseconds, from an answer to the next attempt.
 const STARTS: (f64, f64) = (10.0, 50.0);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -50,7 +50,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
             .await?;
     ensure!(
         approvals.len() == jobs.len(),
-        "not each job has one approval"
+        "not every job has one approval"
     );
     let http = reqwest::Client::new();
     for approval in approvals.into_iter().map(ApprovalId) {
@@ -62,7 +62,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     }
     let completed = "select count(*) from job_end where outcome = 'completed'";
     service.until(completed, jobs.len()).await?;
-    // By the clock of the database: from the answer to the attempt that continues.
+    // By the clock of the database, from the answer to the attempt that continues.
     let sample: Vec<f64> = sqlx::query_scalar(
         "select (extract(epoch from started.at - resumed.at) * 1000)::double precision
          from job_event as resumed
@@ -72,16 +72,19 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .bind(&jobs)
     .fetch_all(&service.pool)
     .await?;
-    ensure!(sample.len() == jobs.len(), "not each job was started again");
+    ensure!(
+        sample.len() == jobs.len(),
+        "not every job was started again"
+    );
     let others = rounded(waiting as f64);
     let name = format!("answer → job.started, {others} others wait");
     figures.extend(times(&name, &sample, Some(STARTS)));
     Ok(figures)
 }
 
-/// The buffers of a claim, without waiting jobs and beside very many.
+/// Measures the buffers of a claim, without waiting jobs and with very many.
 async fn claims(bench: &Bench, waiting: usize) -> anyhow::Result<Vec<Figure>> {
-    // One connection, which can be asked to flush its statistics.
+    // A single connection, so that its statistics can be flushed.
     let (url, pool) = bench.server.database("approvals_claim", 1).await?;
     let queue = Queue::open(pool).await?;
     queue.fill(READY).await?;
@@ -112,9 +115,9 @@ async fn claims(bench: &Bench, waiting: usize) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Copies a waiting job with its approval until there are this many more.
+/// Copies a waiting job and its approval this many times.
 async fn multiply(service: &Service, count: usize) -> anyhow::Result<()> {
-    // A statement of a pool may not take as long as this.
+    // The statement timeout of the pool is too short for this.
     let mut connection = PgConnection::connect(service.database_url()).await?;
     for statement in [
         "create temporary table copy as

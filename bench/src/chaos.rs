@@ -1,4 +1,4 @@
-//! `bench chaos`: checks that nothing is lost while a service is killed, stopped, cut off and restarted.
+//! `bench chaos`: checks that nothing is lost while a service is killed, stopped, disconnected and restarted.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -9,22 +9,22 @@ use tests::chaos::{Deployment, Options, Setup, Summary, roll, run};
 
 use crate::figure::percentile;
 
-/// What to put a service through.
+/// Options of the chaos tests.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// How many runs to make
+    /// Number of runs
     #[arg(long, default_value_t = 100)]
     runs: u64,
-    /// The schedule of the first run, that of the next one more, and so on; the clock's if not given
+    /// Seed of the first run, incremented for each further run; the current time by default
     #[arg(long)]
     seed: Option<u64>,
-    /// Services at once: most of a run is waiting
+    /// Number of services at once; a run mostly waits
     #[arg(long, default_value_t = 4)]
     worlds: usize,
-    /// What the services are deployed with; the seed of a run decides if not given
+    /// Deployment of the services; without it, the seed of each run decides
     #[arg(long, value_name = "WHAT")]
     with: Option<DeployedWith>,
-    /// Instead, replace the worker of one long job this many times
+    /// Instead of these runs, replace the worker of one long job this many times
     #[arg(long, value_name = "RESTARTS")]
     rolling: Option<usize>,
     /// Write the summary to this file
@@ -32,16 +32,16 @@ pub(crate) struct Arguments {
     json: Option<PathBuf>,
 }
 
-/// What all services of the runs are deployed with.
+/// The deployment of all services.
 #[derive(Clone, Copy, ValueEnum)]
 enum DeployedWith {
-    /// A folder for files, and a direct way to the database
+    /// A folder for files, and a direct connection to the database
     Nothing,
-    /// An S3 bucket for files, which is stopped and cut off
+    /// An S3 bucket for files, which is stopped and disconnected
     Bucket,
-    /// PgBouncer in transaction mode, which is killed and started again
+    /// PgBouncer in transaction mode, which is killed and restarted
     Pooler,
-    /// Both of them
+    /// Both the bucket and PgBouncer
     Both,
     /// A synchronous standby of the database, which is promoted
     Standby,
@@ -57,7 +57,7 @@ impl From<DeployedWith> for Deployment {
     }
 }
 
-/// Runs the chaos tests and prints their results; an error if anything is lost.
+/// Runs the chaos tests and prints their results. Returns an error if anything was lost.
 pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     let setup = Setup::of(std::env::current_exe()?);
     if let Some(restarts) = arguments.rolling {
@@ -68,16 +68,16 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
         None => SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs(),
     };
     if setup.wrong_clock.is_none() {
-        eprintln!("all clocks are right: this machine has no libfaketime");
+        eprintln!("clock faults are skipped: libfaketime is not installed");
     }
     if setup.s3_python.is_none() {
-        eprintln!("all files are in folders: this machine has no Python with moto[server]");
+        eprintln!("all assets are stored in folders: Python with moto[server] is not installed");
     }
     if !setup.has_pooler {
-        eprintln!("all ways to the database are direct: this machine has no pgbouncer");
+        eprintln!("all database connections are direct: pgbouncer is not installed");
     }
     if !setup.has_standby {
-        eprintln!("no database has a standby: this machine has no pg_basebackup");
+        eprintln!("no database has a standby: pg_basebackup is not installed");
     }
     let options = Options {
         setup,
@@ -106,11 +106,11 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
     if let Some(path) = &arguments.json {
         std::fs::write(path, serde_json::to_string_pretty(&summary)?)?;
     }
-    anyhow::ensure!(summary.violations.is_empty(), "something is lost");
+    anyhow::ensure!(summary.violations.is_empty(), "invariants were violated");
     Ok(())
 }
 
-/// Turns of the long job for each restart.
+/// The turns of the long job per restart.
 const TURNS_PER_RESTART: usize = 5;
 
 async fn rolling(setup: Setup, restarts: usize) -> anyhow::Result<()> {
@@ -156,7 +156,7 @@ fn print(summary: &Summary, seed: u64, begun_at: Instant) -> anyhow::Result<()> 
     }
     writeln!(
         out,
-        "{:8}  runs in which something is lost",
+        "{:8}  runs with violated invariants",
         summary.violations.len()
     )?;
     Ok(())

@@ -1,7 +1,7 @@
-//! Pages that a claim reads. The number must not grow with the queue, the tenants or earlier claims.
+//! The number of pages that a claim reads. It must not grow with the queue, the tenants or earlier claims.
 //!
-//! Counts the buffers of tables and indexes from the statistics of Postgres, as `explain (analyze, buffers)`
-//! does. So it measures the claim that workers really run.
+//! The buffers of tables and indexes are counted with the statistics of Postgres, like `explain (analyze, buffers)`.
+//! So this measures the claim that workers really run.
 
 use std::time::Instant;
 
@@ -17,27 +17,28 @@ const FEW_TENANTS: usize = 1_000;
 const LARGE: usize = 1_000_000;
 const TENANTS: usize = 10_000;
 const DEQUEUED: usize = 60_000;
-/// The number of claims, of which the median counts, and the jobs of each.
+/// The number of claims, whose median counts, and the number of jobs per claim.
 const CLAIMS: usize = 25;
 const SLOTS: i64 = 10;
-/// Of the buffers with a small backlog.
+/// The maximum number of buffers, as a multiple of those with a small backlog.
 const FACTOR: f64 = 2.0;
 
-/// What a claim takes.
+/// The cost of a claim.
 pub(crate) struct Cost {
     pub(crate) buffers: f64,
     pub(crate) millis: f64,
 }
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
-    // One connection, which can be asked to flush its statistics.
+    // A single connection, so that its statistics can be flushed.
     let (url, pool) = bench.server.database("claim", 1).await?;
     let queue = Queue::open(pool.clone()).await?;
     queue.fill(SMALL).await?;
     settle(&url).await?;
     let small = cost(&queue).await?;
 
-    // To take jobs of ten tenants costs more than to take ten of one, however many there are.
+    // Claiming one job of each of ten tenants costs more than ten jobs of one tenant, however many tenants there are.
+    // So this case has its own baseline.
     let (few_url, few) = bench.server.database("claim_few", 1).await?;
     let few = Queue::open(few).await?;
     enqueue_of_tenants(&few, FEW_TENANTS).await?;
@@ -70,7 +71,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .concat())
 }
 
-/// One job for each of this many tenants.
+/// Enqueues one job for each of this many tenants.
 async fn enqueue_of_tenants(queue: &Queue, count: usize) -> anyhow::Result<()> {
     for number in 0..count {
         let tenant = db::tenant::get_or_insert(&queue.pool, &format!("tenant-{number}")).await?;
@@ -79,7 +80,7 @@ async fn enqueue_of_tenants(queue: &Queue, count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same small backlog, after many others went while someone could still see them.
+/// Measures the same small backlog after many jobs were dequeued while an old snapshot could still see them.
 async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> {
     let (url, pool) = bench.server.database("claim_held", 1).await?;
     let queue = Queue::open(pool.clone()).await?;
@@ -104,7 +105,7 @@ async fn after_dequeues_under_a_snapshot(bench: &Bench) -> anyhow::Result<Cost> 
 /// Copies each existing job this many times, whatever its columns are.
 async fn multiply(url: &str, factor: usize) -> anyhow::Result<()> {
     let factor = i32::try_from(factor)?;
-    // A statement of a pool may not take as long as this.
+    // The statement timeout of the pool is too short for this.
     let mut connection = PgConnection::connect(url).await?;
     sqlx::query(
         "create temporary table copy as
@@ -133,7 +134,7 @@ async fn multiply(url: &str, factor: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Leaves nothing for autovacuum to do while we count: its reading would be the claim's.
+/// Leaves no work for autovacuum during the measurement, because its reads would count for the claim.
 pub(crate) async fn settle(url: &str) -> anyhow::Result<()> {
     let mut connection = PgConnection::connect(url).await?;
     for statement in [
@@ -148,7 +149,7 @@ pub(crate) async fn settle(url: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The median of many claims of ten jobs.
+/// Returns the median cost of many claims of ten jobs.
 pub(crate) async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
     let (mut buffers, mut millis) = (Vec::new(), Vec::new());
     for _ in 0..CLAIMS {
@@ -156,7 +157,7 @@ pub(crate) async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
         let begun_at = Instant::now();
         let claimed = queue.claim(&queue.pool, SLOTS).await?;
         millis.push(begun_at.elapsed().as_secs_f64() * 1e3);
-        anyhow::ensure!(!claimed.is_empty(), "the queue ran dry");
+        anyhow::ensure!(!claimed.is_empty(), "a claim returned no jobs");
         buffers.push((read_so_far(&queue.pool).await? - before) as f64);
     }
     Ok(Cost {
@@ -165,7 +166,7 @@ pub(crate) async fn cost(queue: &Queue) -> anyhow::Result<Cost> {
     })
 }
 
-/// Buffers of all tables and indexes of this database that were read so far.
+/// Returns the number of buffers of all tables and indexes of this database that were read so far.
 async fn read_so_far(pool: &Pool) -> anyhow::Result<i64> {
     sqlx::query("select pg_stat_force_next_flush()")
         .execute(pool)

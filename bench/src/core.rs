@@ -1,7 +1,7 @@
 //! Throughput of the queue alone: no-op jobs, from the claim to the end.
 //!
-//! Beside it, the same Postgres does the least that any queue needs, and the least that a queue with a log needs, on
-//! tables of the same shape: [`limit::Least`].
+//! For comparison, the same Postgres does the minimum work of any queue, and the minimum work of a queue with a log,
+//! on tables of the same shape: [`limit::Least`].
 
 mod limit;
 
@@ -19,18 +19,18 @@ use crate::process::own_cpu_seconds;
 use crate::queue::Queue;
 use crate::server::Server;
 
-/// Jobs that a worker takes at once, and workers.
+/// The number of jobs that a worker claims at once, and the number of workers.
 const BATCH: i64 = 100;
 const WORKERS: usize = 2;
 const JOBS: usize = 40_000;
 const ROUNDS: usize = 5;
-/// Of the limit.
+/// The minimum share of the limit.
 const SHARE: f64 = 0.5;
 
-/// What a round came to.
+/// The result of a round.
 struct Pace {
     per_second: f64,
-    /// Microseconds of processor a job, of the workers and of Postgres.
+    /// CPU time per job in microseconds, of the workers and of Postgres.
     workers: f64,
     postgres: f64,
 }
@@ -46,12 +46,12 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let (_, pool) = bench.server.database("core", 16).await?;
     let queue = Queue::open(pool.clone()).await?;
     let (mut ours, mut limits, mut logged) = (Vec::new(), Vec::new(), Vec::new());
-    // In turns, so that all meet the same noise.
+    // Interleaved, so that all are exposed to the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         queue.fill(jobs).await?;
         limit::prepare(&pool, Least::Queue).await?;
         limit::prepare(&pool, Least::QueueWithLog).await?;
-        // Dead rows of before are none of this round's work.
+        // Dead rows of earlier rounds must not count for this round.
         sqlx::query("vacuum analyze").execute(&pool).await?;
         sqlx::query("checkpoint").execute(&pool).await?;
         let least = limit::work(&pool, Least::Queue);
@@ -109,7 +109,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Runs the statements that end this many jobs.
+/// Measures the work of ending this many jobs.
 async fn timed(
     server: &Server,
     jobs: usize,
@@ -127,13 +127,13 @@ async fn timed(
     })
 }
 
-/// Workers that claim and finish until there is nothing left.
+/// Runs workers that claim and finish jobs until none are left.
 pub(crate) async fn work(queue: &Queue) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
         let queue = queue.clone();
         workers.spawn(async move {
-            // As in a worker, the log is written by a task of its own, through a connection of its own.
+            // As in a worker, a separate task writes the log through a separate connection.
             let (claimed, mut running) = mpsc::channel(1);
             tokio::try_join!(claim(&queue, claimed), finish(&queue, &mut running)).map(drop)
         });

@@ -1,4 +1,4 @@
-//! Live output: rows and bytes of a job that somebody follows, of one that nobody follows, and when it is trimmed.
+//! Live output: rows and bytes of a job with a follower, of a job without one, and after trimming.
 
 use std::time::Duration;
 
@@ -16,20 +16,20 @@ use crate::load::Client;
 use crate::service::Service;
 
 const JOBS: usize = 8;
-/// Lines that each job prints, and the pause after each, as fast as a model writes.
+/// The number of lines that each job prints, and the pause after each line, as fast as a model writes.
 const LINES: usize = 400;
 const PAUSE_SECONDS: f64 = 0.01;
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Rows of live output in a second: one each 50 ms, and a few at the ends of a command.
-const MOST_ROWS: f64 = 22.0;
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The maximum number of rows of live output per second: one every 50 ms, and a few at the ends of a command.
+const MAX_ROWS: f64 = 22.0;
 
-/// What a job takes in the tables of the log.
+/// The space that a job takes in the tables of the log.
 struct Taken {
     rows: f64,
     delta_rows: f64,
     bytes: f64,
     delta_bytes: f64,
-    /// From the first to the last of its live output.
+    /// The time from the first to the last row of live output.
     seconds: f64,
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let followed = taken(&service, true).await?;
     service.forget_jobs().await?;
     let unfollowed = taken(&service, false).await?;
-    // As if a day and more had passed.
+    // As if more than a day had passed.
     sqlx::query("update job_delta set at = at - interval '3 days'")
         .execute(&service.pool)
         .await?;
@@ -68,7 +68,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
             unfollowed.delta_rows / unfollowed.seconds,
             "rows/s",
         )
-        .at_most(MOST_ROWS),
+        .at_most(MAX_ROWS),
         figure(
             "unfollowed: part of the bytes that is live output",
             unfollowed.delta_bytes / unfollowed.bytes,
@@ -98,7 +98,7 @@ async fn taken(service: &Service, is_followed: bool) -> anyhow::Result<Taken> {
         }
         anyhow::Ok(())
     };
-    timeout(PATIENCE, all_end)
+    timeout(TIMEOUT, all_end)
         .await
         .context("the jobs did not end")??;
     followers.shutdown().await;
@@ -117,7 +117,7 @@ async fn count_ended(service: &Service) -> anyhow::Result<i64> {
     Ok(count.fetch_one(&service.pool).await?)
 }
 
-/// The mean of all jobs.
+/// Returns the mean of all jobs.
 async fn read(service: &Service) -> anyhow::Result<Taken> {
     let (rows, bytes): (i64, i64) = sqlx::query_as(
         "select count(*), coalesce(sum(pg_column_size(job_event.*)), 0) from job_event",

@@ -1,7 +1,7 @@
 //! Throughput of accepting jobs, one by one and in thousands.
 //!
-//! The limit is one inserted row a job, in a table of the shape of `job`. Skillet inserts that row, the run and the
-//! first event of the log. The least with a log are these three rows with the indexes of ours, and nothing else.
+//! The limit is one inserted row per job, in a table of the shape of `job`. Skillet inserts that row, the run and the
+//! first event of the log. The minimum with a log is these three rows with Skillet's indexes, and nothing else.
 
 use shared::db::Pool;
 use std::time::{Duration, Instant};
@@ -124,7 +124,7 @@ async fn insert(pool: &Pool, ids: &[Uuid]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The rate per second with this many clients.
+/// Returns the rate per second with this many clients.
 async fn per_second<T, F>(
     clients: u32,
     run: Duration,

@@ -1,4 +1,4 @@
-//! The feed: what it costs those who use it, and the latency of a tenant's stream.
+//! The feed: its cost for tenants that use it, and the latency of a tenant's stream.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -22,22 +22,22 @@ use crate::load::Client;
 use crate::queue::{Queue, THOUSAND};
 use crate::service::Service;
 
-/// Jobs of a round of the queue core, and rounds of each measurement.
+/// The number of jobs in a round of the queue core, and the number of rounds of each measurement.
 const CORE_JOBS: usize = 20_000;
 const ROUNDS: usize = 9;
-/// Clients of whole jobs, and the length of a round.
+/// The number of clients that run whole jobs, and the duration of a round.
 const CLIENTS: usize = 32;
 const RUN: Duration = Duration::from_secs(4);
-/// Jobs with milestones, and how many of them get one at each tick: 1,000 a second.
+/// The number of jobs with milestones, and of those that get one at each tick: 1,000 per second.
 const JOBS: usize = 100;
 const JOBS_PER_TICK: usize = 10;
 const TICK: Duration = Duration::from_millis(10);
-/// The part of the throughput that has to be left.
+/// The minimum share of the throughput without the feed.
 const SHARE: f64 = 0.8;
-/// No milestone takes longer, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout for a milestone. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The key of a milestone: its job and its place in the log.
+/// The key of a milestone: its job and its sequence number in the log.
 pub(crate) type Place = (JobId, i64);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -53,7 +53,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// The queue core of a tenant with the feed beside one without, in turns.
+/// Measures the queue core of a tenant with the feed, as a share of that of a tenant without. Both are interleaved.
 async fn core_share(bench: &Bench) -> anyhow::Result<f64> {
     let jobs = bench.scale.count(CORE_JOBS);
     let (_, pool) = bench.server.database("feed_core", 16).await?;
@@ -71,7 +71,7 @@ async fn core_share(bench: &Bench) -> anyhow::Result<f64> {
 
 async fn core_rate(pool: &Pool, queue: &Queue, jobs: usize) -> anyhow::Result<f64> {
     queue.fill(jobs).await?;
-    // Dead rows of before are none of this round's work.
+    // Dead rows of earlier rounds must not count for this round.
     sqlx::query("vacuum analyze").execute(pool).await?;
     sqlx::query("checkpoint").execute(pool).await?;
     let begun_at = Instant::now();
@@ -79,7 +79,7 @@ async fn core_rate(pool: &Pool, queue: &Queue, jobs: usize) -> anyhow::Result<f6
     Ok(jobs as f64 / begun_at.elapsed().as_secs_f64())
 }
 
-/// Whole jobs of a tenant while it has the feed beside the same without, in turns.
+/// Measures whole jobs of a tenant with the feed, as a share of those without. Both are interleaved.
 async fn whole_job_share(bench: &Bench) -> anyhow::Result<f64> {
     let service = Service::with_worker(&bench.server, "feed_jobs").await?;
     let tenant = db::tenant::get_or_insert(&service.pool, "bench").await?.id;
@@ -106,7 +106,7 @@ async fn job_rate(bench: &Bench, service: &Service, client: &Client) -> anyhow::
     Ok(jobs as f64 / begun_at.elapsed().as_secs_f64())
 }
 
-/// From the commit of each milestone to its arrival on the tenant's stream, in milliseconds.
+/// Returns the time from the commit of each milestone to its arrival on the tenant's stream, in milliseconds.
 async fn delays(bench: &Bench) -> anyhow::Result<Vec<f64>> {
     let service = Service::start(&bench.server, "feed_stream").await?;
     let queue = Queue::open(service.pool.clone()).await?;
@@ -118,13 +118,13 @@ async fn delays(bench: &Bench) -> anyhow::Result<Vec<f64>> {
     let committed = commit(&queue, &mut jobs, JOBS_PER_TICK, bench.scale.lasting(RUN)).await?;
     let mut sample = Vec::with_capacity(committed.len());
     while sample.len() < committed.len() {
-        let arrived = timeout(PATIENCE, arrivals.recv()).await;
+        let arrived = timeout(TIMEOUT, arrivals.recv()).await;
         let (place, at): (Place, Instant) = arrived
             .context("a milestone did not arrive")?
             .context("the stream has ended")?;
-        // The stream has the milestones of before, too.
+        // The stream also contains earlier milestones.
         if let Some(committed_at) = committed.get(&place) {
-            // We may hear of the commit after the stream does.
+            // The stream may deliver a milestone before this process knows that it was committed.
             sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
         }
     }
@@ -145,7 +145,7 @@ pub(crate) fn milestone() -> EventData {
     })
 }
 
-/// Commits milestones of so many jobs every 10 ms, and returns when each was committed.
+/// Commits milestones of `jobs_per_tick` jobs every 10 ms, and returns the commit time of each.
 pub(crate) async fn commit(
     queue: &Queue,
     jobs: &mut [Claimed],
@@ -167,7 +167,7 @@ pub(crate) async fn commit(
     Ok(committed)
 }
 
-/// Says of each milestone when it came.
+/// Sends the arrival time of each milestone.
 async fn follow(
     mut stream: reqwest::Response,
     received: mpsc::UnboundedSender<(Place, Instant)>,

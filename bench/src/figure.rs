@@ -12,13 +12,13 @@ pub(crate) struct Figure {
     pub(crate) name: String,
     pub(crate) value: f64,
     pub(crate) unit: String,
-    /// `None` for what is only good to know.
+    /// `None` for a figure that is only informative.
     pub(crate) target: Option<f64>,
     pub(crate) met: Option<bool>,
-    /// On which side of the target it should be.
+    /// The side of the target on which the value should be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) bound: Option<Bound>,
-    /// What this machine and this database could do at best, measured in the same run.
+    /// The best value that this machine and this database can reach, measured in the same run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<f64>,
     /// The system that was measured, if it is not Skillet.
@@ -34,7 +34,7 @@ pub(crate) enum Bound {
 }
 
 impl Figure {
-    /// A figure without a target.
+    /// Creates a figure without a target.
     pub(crate) fn new(name: impl Into<String>, value: f64, unit: &str) -> Self {
         Self {
             name: name.into(),
@@ -73,7 +73,7 @@ impl Figure {
         }
     }
 
-    /// How many times as good as the target a value of this figure is; 1 is the target itself.
+    /// Returns how many times as good as the target a value of this figure is. 1 is the target itself.
     pub(crate) fn merit(&self, value: f64) -> Option<f64> {
         let target = self.target?;
         match self.bound? {
@@ -82,7 +82,7 @@ impl Figure {
         }
     }
 
-    /// What stands before the target.
+    /// Returns the sign before the target.
     pub(crate) fn sign(&self) -> char {
         match self.bound {
             Some(Bound::AtMost) => '≤',
@@ -90,7 +90,7 @@ impl Figure {
         }
     }
 
-    /// The verdict in a few words.
+    /// Returns a short text with the target, and whether it was met.
     fn verdict(&self) -> String {
         let Some((target, met)) = self.target.zip(self.met) else {
             return String::new();
@@ -104,7 +104,7 @@ impl Figure {
     }
 }
 
-/// p50 and p99 of times in milliseconds, each with its target.
+/// Returns p50 and p99 of times in milliseconds, each with its target.
 pub(crate) fn times(name: &str, sample: &[f64], targets: Option<(f64, f64)>) -> [Figure; 2] {
     let figure = |percent, target: Option<f64>| {
         let value = percentile(sample, percent);
@@ -120,7 +120,7 @@ pub(crate) fn times(name: &str, sample: &[f64], targets: Option<(f64, f64)>) -> 
     ]
 }
 
-/// The value that `percent` of the sample do not exceed.
+/// Returns the value that `percent` of the sample do not exceed.
 pub(crate) fn percentile(sample: &[f64], percent: usize) -> f64 {
     let mut sorted = sample.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -132,7 +132,7 @@ pub(crate) fn median(sample: &[f64]) -> f64 {
     percentile(sample, 50)
 }
 
-/// A number as people write it: three digits that count.
+/// Formats a number for people, with about three significant digits.
 pub(crate) fn rounded(value: f64) -> String {
     let digits = match value.abs() {
         0.0..1.0 => 2,
@@ -168,7 +168,7 @@ pub(crate) fn print(figures: &[Figure]) {
         let limit = figure.limit.map_or(String::new(), |limit| {
             format!("  (limit {})", rounded(limit))
         });
-        // A reader that went away is no error of ours.
+        // If the reader has closed the output, that is not an error.
         let _ = writeln!(
             stdout,
             "{name:74} {value:>9} {:8} {verdict}{limit}",
@@ -183,7 +183,7 @@ pub(crate) fn write_json(figures: &[Figure], path: &Path) -> anyhow::Result<()> 
     std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// Reads what [`write_json`] wrote; of a figure that is in several files, the last counts.
+/// Reads files that [`write_json`] wrote. If several files contain a figure, the last one counts.
 pub(crate) fn read_json(files: &[PathBuf]) -> anyhow::Result<Vec<Figure>> {
     let mut all: Vec<Figure> = Vec::new();
     for file in files {

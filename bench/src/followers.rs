@@ -19,7 +19,8 @@ use crate::queue::{Queue, THOUSAND};
 use crate::raw_follower::RawClient;
 use crate::service::Service;
 
-/// Jobs that are followed while they grow, and how many of them get an event at each tick: 1,000 a second.
+/// The number of jobs that are followed while they grow, and of those that get an event at each tick: 1,000 per
+/// second.
 const JOBS: usize = 100;
 const JOBS_PER_TICK: usize = 10;
 const TICK: Duration = Duration::from_millis(10);
@@ -27,10 +28,10 @@ const RUN: Duration = Duration::from_secs(6);
 /// The number of followers whose memory is measured, and how many of them connect at once.
 const FOLLOWERS: usize = 10_000;
 pub(crate) const CONNECTING: usize = 100;
-/// Jobs that one statement writes for.
+/// The number of jobs for which one statement writes.
 pub(crate) const BATCH: usize = 100;
-/// No event takes longer, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout for an event. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let service = Service::start(&bench.server, "followers").await?;
@@ -58,7 +59,7 @@ pub(crate) fn line() -> EventData {
     })
 }
 
-/// One follower of each of some jobs, who say when events come.
+/// One follower for each of several jobs. The followers report when events arrive.
 pub(crate) struct Watchers {
     following: JoinSet<anyhow::Result<()>>,
     arrivals: mpsc::UnboundedReceiver<((JobId, i64), Instant)>,
@@ -81,7 +82,7 @@ impl Watchers {
         })
     }
 
-    /// Appends 1,000 events a second, and returns the milliseconds from the commit of each to its arrival.
+    /// Appends 1,000 events per second, and returns the milliseconds from the commit of each event to its arrival.
     pub(crate) async fn delays(
         mut self,
         queue: &Queue,
@@ -101,12 +102,14 @@ impl Watchers {
         }
         let mut sample = Vec::with_capacity(committed.len());
         while sample.len() < committed.len() {
-            let arrived = timeout(PATIENCE, self.arrivals.recv()).await;
+            let arrived = timeout(TIMEOUT, self.arrivals.recv()).await;
             let (entry, at): (_, Instant) = arrived
                 .context("an event did not arrive")?
                 .context("all followers have ended")?;
-            let committed_at = committed.get(&entry).context("an event of someone else")?;
-            // We may hear of the commit after the follower does.
+            let committed_at = committed
+                .get(&entry)
+                .context("received an event that was not committed here")?;
+            // A follower may receive an event before this process knows that it was committed.
             sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
         }
         self.following.shutdown().await;
@@ -114,7 +117,7 @@ impl Watchers {
     }
 }
 
-/// Says of each event when it came.
+/// Sends the arrival time of each event.
 async fn follow(
     mut answer: reqwest::Response,
     job: JobId,
@@ -130,7 +133,7 @@ async fn follow(
     Ok(())
 }
 
-/// What the API keeps for each follower, once all have got an event of before and one as it came.
+/// Returns the memory of the API per follower, after each follower has received an earlier event and a new one.
 async fn kib_per_follower(
     service: &Service,
     queue: &Queue,

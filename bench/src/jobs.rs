@@ -1,7 +1,7 @@
 //! Whole jobs over HTTP: submitted, run and finished, with log and result.
 //!
-//! `script/bash` answers a model call without a network, so the figure is the cost of Skillet itself. A second
-//! figure uses a provider's wire format, with the model server on the same processors.
+//! `script/bash` answers a model call without a network, so the figure is the cost of Skillet itself. A second figure
+//! uses a provider's wire format, with the model server on the same processors.
 
 use std::time::{Duration, Instant};
 
@@ -60,7 +60,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let job = client.run().await?;
         anyhow::ensure!(
             job["usage"]["iterations"] == turns,
-            "not {turns} turns: {job}"
+            "expected {turns} turns: {job}"
         );
         let name = format!("whole jobs, {name}, {CLIENTS} clients");
         many(bench, &service, &client, &name).await
@@ -83,7 +83,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A job of `script/bash` whose nine tool calls need no process.
+/// Returns a job of `script/bash` whose nine tool calls need no process.
 pub(crate) fn of_ten_turns() -> Value {
     let lists = (1..TURNS).map(|turn| format!("```call file.list\n{}\n```\n", list(turn)));
     scripted("filesystem", &lists.collect::<String>())
@@ -93,7 +93,7 @@ fn scripted(skill: &str, prompt: &str) -> Value {
     json!({"skill": skill, "model": "script/bash", "prompt": prompt})
 }
 
-/// What a call asks that needs no process: in each turn something else.
+/// Returns the arguments of a tool call that needs no process. They differ in each turn.
 pub(crate) fn list(turn: usize) -> Value {
     json!({"path": ".", "pattern": format!("*.{turn}")})
 }
@@ -102,7 +102,7 @@ fn asked(marker: &str) -> Value {
     json!({"agent": "default", "model": "openai/scripted", "prompt": marker})
 }
 
-/// Jobs a second, and whose processor time went into each of them.
+/// Measures jobs per second, and the CPU time per job of each process.
 async fn many(
     bench: &Bench,
     service: &Service,
@@ -138,7 +138,7 @@ async fn many(
     ])
 }
 
-/// Seconds so far of the API, the worker, Postgres and this process.
+/// Returns the CPU time so far of the API, the worker, Postgres and this process, in seconds.
 fn cpu(server: &Server, service: &Service) -> anyhow::Result<[f64; 4]> {
     Ok([
         service.api.cpu_seconds()?,

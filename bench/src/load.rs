@@ -21,8 +21,8 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// Sends jobs of the skill `shell` that ask this of `script/bash`: a model without network and without
-    /// thinking; all else is real.
+    /// Creates a client that sends jobs of the skill `shell` with this prompt to `script/bash`, a model without
+    /// network and without delay. Everything else is real.
     pub(crate) fn of(service: &Service, prompt: &str) -> anyhow::Result<Self> {
         Self::with(
             service,
@@ -30,12 +30,12 @@ impl Client {
         )
     }
 
-    /// Sends that request.
+    /// Creates a client that sends this request.
     pub(crate) fn with(service: &Service, body: Value) -> anyhow::Result<Self> {
         Self::with_key(service, &service.key, body)
     }
 
-    /// Sends that request with this key.
+    /// Creates a client that sends this request with this key.
     pub(crate) fn with_key(service: &Service, key: &str, body: Value) -> anyhow::Result<Self> {
         let mut headers = HeaderMap::new();
         let key = HeaderValue::from_str(&format!("Bearer {key}"))?;
@@ -49,7 +49,7 @@ impl Client {
         })
     }
 
-    /// The same of another API of the service.
+    /// Returns the same client for another API of the service.
     pub(crate) fn at(&self, url: &str) -> Self {
         Self {
             url: format!("{url}/v1/jobs"),
@@ -61,10 +61,10 @@ impl Client {
     pub(crate) async fn submit(&self) -> anyhow::Result<JobId> {
         let request = self.http.post(&self.url).json(&self.body);
         let job: Value = request.send().await?.error_for_status()?.json().await?;
-        Ok(job["id"].as_str().context("a job has an id")?.parse()?)
+        Ok(job["id"].as_str().context("the job has no id")?.parse()?)
     }
 
-    /// Sends so many jobs in one request.
+    /// Sends `count` jobs in one request.
     pub(crate) async fn submit_batch(&self, count: usize) -> anyhow::Result<()> {
         let request = self.http.post(format!("{}/batch", self.url));
         let body = json!({"jobs": vec![&self.body; count]});
@@ -83,7 +83,7 @@ impl Client {
         Ok(job)
     }
 
-    /// How long each of `count` jobs takes that follow one another, in milliseconds.
+    /// Runs `count` jobs one after the other, and returns the duration of each in milliseconds.
     pub(crate) async fn run_in_turn(&self, count: usize) -> anyhow::Result<Vec<f64>> {
         let mut millis = Vec::with_capacity(count);
         for _ in 0..count {
@@ -94,7 +94,7 @@ impl Client {
         Ok(millis)
     }
 
-    /// The number of jobs completed by this many clients. Each submits a job when its last one has ended.
+    /// Returns the number of jobs completed by this many clients. Each submits a job when its last one has ended.
     pub(crate) async fn run_at_once(&self, clients: usize, run: Duration) -> anyhow::Result<usize> {
         let begun_at = Instant::now();
         let mut running = JoinSet::new();
@@ -117,14 +117,14 @@ impl Client {
     }
 }
 
-/// How jobs follow one another, whether or not those before have ended.
+/// The pace at which jobs are submitted, whether or not earlier jobs have ended.
 pub(crate) struct Pacing {
     jobs: usize,
     pause: Duration,
 }
 
 impl Pacing {
-    /// So slow that nothing else is under way.
+    /// Slow enough that no other job is in progress.
     pub(crate) fn idle(scale: &Scale) -> Self {
         Self {
             jobs: scale.count(300),
@@ -132,7 +132,7 @@ impl Pacing {
         }
     }
 
-    /// 300 a second.
+    /// 300 jobs per second.
     pub(crate) fn steady(scale: &Scale) -> Self {
         Self {
             jobs: scale.count(1500),
@@ -141,7 +141,7 @@ impl Pacing {
     }
 }
 
-/// Does something at a pace, and returns what it was and when.
+/// Repeats an operation at a pace, and returns the results with their times.
 pub(crate) async fn paced<T: Send + 'static, F>(
     pacing: Pacing,
     once: impl Fn() -> F,

@@ -1,6 +1,6 @@
 //! The state of the machine during a measurement: other load, and the write latency of its disk.
 //!
-//! On a busy machine, only figures per second of processor time and parts of a limit are comparable.
+//! On a busy machine, only figures per second of CPU time and shares of a limit are comparable.
 
 use std::io::Write;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::figure::{Figure, median};
 const WRITES: usize = 50;
 const BLOCK: [u8; 8192] = [0; 8192];
 
-/// What tells whether a run is worth anything. `place` is where the database is.
+/// Returns figures that show whether a run is meaningful. `place` is the directory of the database.
 pub(crate) fn look(place: &Path) -> anyhow::Result<Vec<Figure>> {
     let loads = std::fs::read_to_string("/proc/loadavg")?;
     let load = loads.split(' ').next().context("no load")?.parse()?;
@@ -29,7 +29,7 @@ pub(crate) fn look(place: &Path) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// What a commit waits for at least.
+/// Measures the minimum duration of a commit.
 fn sync_millis(place: &Path) -> anyhow::Result<f64> {
     let mut file = tempfile::tempfile_in(place)?;
     let mut millis = Vec::with_capacity(WRITES);

@@ -1,4 +1,4 @@
-//! Benchmarks of Skillet: each figure beside its target and the limit of this machine and its Postgres.
+//! Benchmarks of Skillet: each figure with its target, and with the limit of this machine and its Postgres.
 //!
 //! `cargo run --release -p bench -- --help`
 
@@ -51,19 +51,19 @@ use crate::part::Part;
 use crate::scale::Scale;
 use crate::server::Server;
 
-/// Measures Skillet: every figure that it promises, beside what this machine and its Postgres can do at best.
+/// Measures Skillet: each figure with its target, and with the limit of this machine and its Postgres.
 #[derive(Parser)]
 #[command(args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
-    /// Only these parts
+    /// Run only these parts
     #[arg(long, value_delimiter = ',', value_name = "PART")]
     only: Vec<Part>,
-    /// Half as much of each
+    /// Halve the size of each part
     #[arg(long)]
     quick: bool,
-    /// Jobs of the part million: 1,000,000 if not given, 20,000 with --quick
+    /// Number of jobs in the part `million`; 1,000,000 by default, 20,000 with --quick
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(10..))]
     jobs: Option<u32>,
     /// Write the figures to this file
@@ -73,17 +73,17 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Look for what gets lost while a service is killed, stopped, cut off and restarted
+    /// Check that nothing is lost while a service is killed, stopped, disconnected and restarted
     Chaos(chaos::Arguments),
-    /// Draw figures that --json wrote, those of other systems beside ours
+    /// Draw figures that --json wrote, with those of other systems for comparison
     Plot {
         #[command(flatten)]
         written: Written,
-        /// Where to draw them, as SVG
+        /// SVG file to write
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
     },
-    /// Print them as a table of Markdown
+    /// Print figures that --json wrote as a Markdown table
     Table {
         #[command(flatten)]
         written: Written,
@@ -92,21 +92,21 @@ enum Command {
 
 #[derive(Args)]
 struct Written {
-    /// What --json wrote; of a figure that is in several, the last counts
+    /// Files that --json wrote; if several contain the same figure, the last one counts
     #[arg(required = true)]
     figures: Vec<PathBuf>,
 }
 
-/// What a part measures with.
+/// The resources and the size of the measurements.
 struct Bench {
     server: Server,
     scale: Scale,
-    /// Jobs of the part million, if they were given.
+    /// The number of jobs in the part `million`, if given.
     jobs: Option<u32>,
 }
 
 fn main() -> ExitCode {
-    // The processes under measure are this program again.
+    // The measured processes run this program as well.
     if matches!(
         std::env::args().nth(1).as_deref(),
         Some("api" | "worker" | "sandbox-init")
@@ -128,7 +128,7 @@ fn main() -> ExitCode {
             figure::read_json(&written.figures).map(|figures| table::print(&figures))
         }
         None => runtime.block_on(async {
-            // Whatever was started ends with us.
+            // All started processes end with this one.
             tokio::select! {
                 done = measure(&arguments) => done,
                 () = told_to_end() => Err(anyhow::anyhow!("interrupted")),
@@ -151,7 +151,7 @@ fn open_files() {
         current: limit.maximum,
         ..limit
     };
-    // With fewer, the part that needs them says that it could not be measured.
+    // If the limit is too low, the part that needs more files fails with an error.
     let _ = setrlimit(Resource::Nofile, most);
 }
 
@@ -159,12 +159,12 @@ async fn told_to_end() {
     let mut terminate = signal(SignalKind::terminate()).expect("signals can be heard");
     tokio::select! {
         _ = terminate.recv() => {}
-        // Where Ctrl-C cannot be heard, it ends us as it ends any program.
+        // If Ctrl-C cannot be handled, it ends this program as usual.
         Ok(()) = tokio::signal::ctrl_c() => {}
     }
 }
 
-/// Measures part by part. One that fails keeps none of the others from being measured, and is an error.
+/// Measures part by part. If a part fails, the others are still measured, and an error is returned.
 async fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     let bench = Bench {
         server: Server::start().await?,

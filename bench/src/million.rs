@@ -1,5 +1,5 @@
-//! Very many jobs of ten turns in one go: whether the last are as quick as those of a new service, what each leaves in
-//! the database, and how long a job of another tenant waits meanwhile.
+//! Very many jobs of ten turns in one run: the rate of the last jobs compared with a new service, the space that each
+//! job takes in the database, and the waiting time of another tenant's jobs.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use crate::service::Service;
 
 const JOBS: usize = 1_000_000;
 const QUICK_JOBS: usize = 20_000;
-/// Jobs of one request.
+/// The number of jobs per request.
 const BATCH: usize = 1000;
-/// Between two jobs of the other tenant.
+/// The pause between two jobs of the other tenant.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
-/// Jobs a second that any machine can run.
+/// A rate in jobs per second that any machine can reach.
 const SLOWEST: f64 = 2.0;
-/// What the start may take beside it.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The rate of the last tenth, of that of a new service right after it. The first tenth was an hour before, when a
-/// shared host may have had twice the speed.
+/// The additional time for the start.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The minimum rate of the last tenth, as a share of that of a new service right after it. The first tenth is not the
+/// baseline, because it ran about an hour before, when a shared host may have been twice as fast.
 const STEADINESS: f64 = 0.9;
-/// The new service runs one job for each hundred of these.
+/// The new service runs one job for each hundred jobs of the main run.
 const NEW_SERVICE_RATIO: usize = 100;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -68,28 +68,28 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// What so many jobs of a service needed.
+/// The measurements of a run with many jobs.
 struct Run {
-    /// Jobs a second: of all, of the first tenth and of the last.
+    /// Jobs per second: of all jobs, of the first tenth and of the last tenth.
     rates: [f64; 3],
     before: Size,
     after: Size,
-    /// Milliseconds that each job of another tenant waited.
+    /// The waiting time of each job of the other tenant, in milliseconds.
     probes: Vec<f64>,
 }
 
 impl Run {
-    /// Submits the jobs to a service of their own that is paused, and lets it run them.
+    /// Submits the jobs to a new service that is paused, and then lets it run them.
     async fn of(bench: &Bench, name: &str, jobs: usize) -> anyhow::Result<Self> {
         let service = Service::with_worker(&bench.server, name).await?;
         let client = Client::with(&service, of_ten_turns())?;
         let job = client.run().await?;
         ensure!(
             job["usage"]["iterations"] == TURNS,
-            "not {TURNS} turns: {job}"
+            "expected {TURNS} turns: {job}"
         );
         service.forget_jobs().await?;
-        // A statement of a pool may not take as long as those that look at everything.
+        // The statement timeout of the pool is too short for statements that read everything.
         let mut connection = PgConnection::connect(service.database_url()).await?;
         let before = Size::of(&mut connection).await?;
         service.set_paused(true).await?;
@@ -97,7 +97,7 @@ impl Run {
             client.submit_batch(BATCH.min(jobs - submitted)).await?;
         }
         service.set_paused(false).await?;
-        let most = PATIENCE + Duration::from_secs_f64(jobs as f64 / SLOWEST);
+        let most = TIMEOUT + Duration::from_secs_f64(jobs as f64 / SLOWEST);
         let probes = timeout(most, run(&service)).await;
         Ok(Self {
             probes: probes.context("the jobs did not end")??,
@@ -108,7 +108,8 @@ impl Run {
     }
 }
 
-/// Waits until no job of the first tenant is left, and returns the milliseconds that each job of another one waited.
+/// Waits until no job of the first tenant is left, and returns the waiting time of each job of another tenant in
+/// milliseconds.
 async fn run(service: &Service) -> anyhow::Result<Vec<f64>> {
     let key = service.key_of("probe").await?;
     let body =
@@ -118,7 +119,7 @@ async fn run(service: &Service) -> anyhow::Result<Vec<f64>> {
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut submitted = Vec::new();
     let tenant = db::tenant::get_or_insert(&service.pool, "bench").await?.id;
-    // The first index is small. The other one is read at the end.
+    // The index of the first condition is small. The second condition is evaluated only at the end.
     let left = "select exists (select from run where tenant_id = $1 and state = 'running')
                     or exists (select from run where tenant_id = $1 and state = 'ready')";
     while sqlx::query_scalar(left)
@@ -140,12 +141,12 @@ async fn run(service: &Service) -> anyhow::Result<Vec<f64>> {
     let waited: Vec<f64> = waited.fetch_all(&service.pool).await?;
     ensure!(
         waited.len() == submitted.len(),
-        "not each job of the other tenant has started once"
+        "not every job of the other tenant has started once"
     );
     Ok(waited)
 }
 
-/// Jobs that ended a second: of all, of the first tenth and of the last.
+/// Returns the jobs that ended per second: of all jobs, of the first tenth and of the last tenth.
 async fn rates(connection: &mut PgConnection, jobs: usize) -> anyhow::Result<[f64; 3]> {
     let completed = "select count(*) from job_end where outcome = 'completed'";
     let completed: i64 = sqlx::query_scalar(completed)
@@ -166,7 +167,7 @@ async fn rates(connection: &mut PgConnection, jobs: usize) -> anyhow::Result<[f6
     Ok([jobs / whole, tenth / first, tenth / last])
 }
 
-/// Bytes so far.
+/// Sizes in bytes.
 struct Size {
     database: i64,
     /// The partitions of the events, without live output.

@@ -1,6 +1,6 @@
-//! Writers of logs at once, as many as a fleet has: what their notifications cost.
+//! Concurrent writers of logs, as many as in a fleet, and the cost of their notifications.
 //!
-//! Each writer has a connection of its own and a notifier of its own, as a worker process has. An API listens.
+//! Each writer has a separate connection and a separate notifier, like a worker process. An API listens.
 
 use std::time::{Duration, Instant};
 
@@ -23,17 +23,17 @@ const WRITERS: usize = 32;
 const RUN: Duration = Duration::from_secs(2);
 const CONNECTING: Duration = Duration::from_secs(1);
 const ROUNDS: usize = 5;
-/// Of the rate without notifications.
+/// The minimum share of the rate without notifications.
 const SHARE: f64 = 0.9;
 
-/// Who notifies of the events.
+/// The sender of the notifications.
 #[derive(Clone, Copy, Debug)]
 enum Manner {
-    /// Nobody.
+    /// None: no notifications are sent.
     Silent,
-    /// The notifier of each process; nobody follows the jobs.
+    /// The notifier of each process. No job has followers.
     Unfollowed,
-    /// The notifier of each process; all jobs are followed.
+    /// The notifier of each process. All jobs have followers.
     Followed,
     /// Each statement, in its own transaction.
     InTransaction,
@@ -48,7 +48,7 @@ impl Manner {
     ];
 }
 
-/// What a worker process has: a connection for its log and a notifier, both open.
+/// The resources of a worker process: a connection for its log and a notifier, both open.
 struct Writer {
     db: DedicatedConnection,
     notifier: Notifier,
@@ -70,7 +70,7 @@ impl Writer {
     }
 }
 
-/// Appends a second, and milliseconds of each.
+/// The appends per second, and their p99 in milliseconds.
 struct Pace {
     per_second: f64,
     p99: f64,
@@ -87,10 +87,10 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     for _ in 0..WRITERS {
         writers.push(Writer::open(&service.pool).await?);
     }
-    // The notifiers connect meanwhile.
+    // Gives the notifiers time to connect.
     sleep(CONNECTING).await;
     let mut paces: [Vec<Pace>; 4] = Default::default();
-    // In turns, so that all meet the same noise.
+    // Interleaved, so that all are exposed to the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         for (manner, paces) in Manner::ALL.into_iter().zip(&mut paces) {
             paces.push(round(bench, &service.pool, &mut writers, &mut jobs, manner).await?);
@@ -137,7 +137,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// A notification in the transaction, as a trigger that is off until it is measured.
+/// Creates a trigger that notifies in the transaction. It is disabled until it is measured.
 async fn prepare(pool: &Pool) -> anyhow::Result<()> {
     for statement in [
         "create function notify_at_once() returns trigger language plpgsql as $$
@@ -184,7 +184,7 @@ async fn round(
     })
 }
 
-/// Appends to the log of a job until then, and returns the milliseconds of each append.
+/// Appends to the log of a job until this time, and returns the milliseconds of each append.
 async fn append_until(
     until: Instant,
     writer: &mut Writer,

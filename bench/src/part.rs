@@ -11,56 +11,56 @@ use crate::{
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
-    /// No-op jobs from the claim to the end, beside the least that any queue has to do
+    /// No-op jobs from the claim to the end, compared with the minimum work of any queue
     Core,
     /// Accepting jobs, one by one and in thousands
     Enqueue,
-    /// From the commit of a job to its handler
+    /// Latency from the commit of a job to its handler
     Start,
-    /// From the request to `job.started`
+    /// Latency from the request to `job.started`
     Submit,
     /// Whole jobs over HTTP, with one model call and with ten
     Jobs,
-    /// Events to their followers, and what a follower takes
+    /// Latency of events to followers, and memory per follower
     Followers,
-    /// Followers that reconnect all at once
+    /// Followers that all reconnect at once
     Reconnects,
-    /// Writers of logs at once: what notifications cost
+    /// Concurrent writers of logs, and the cost of notifications
     Notify,
-    /// Live output: rows and bytes of a job
+    /// Live output: rows and bytes per job
     Deltas,
-    /// What the feed costs, and milestones to a tenant's stream
+    /// Cost of the feed, and latency of milestones on a tenant's stream
     Feed,
-    /// Milestones to webhooks
+    /// Latency of milestones to webhooks, and the delivery rate
     Webhooks,
-    /// A turn of the loop
+    /// Cost of a turn
     Loop,
-    /// Jobs that wait for their model
+    /// Memory of jobs that wait for their model
     Waiting,
-    /// Jobs that wait for a person
+    /// Jobs that wait for approval
     Approvals,
-    /// Processes that share sessions by a pooler
+    /// Processes that share database sessions through PgBouncer
     Pooler,
     /// A provider's quota that workers share, and a provider that is down
     Quota,
-    /// A command in its sandbox
+    /// Cost of a command in its sandbox
     Sandbox,
-    /// What a claim reads
+    /// Number of pages that a claim reads
     Claim,
-    /// Times of schedules that come all at once
+    /// Schedules that are all due at once
     Schedules,
-    /// A killed worker's jobs
+    /// Takeover of jobs from a worker that is killed or stopped
     Takeover,
-    /// Workers that end and start each second
+    /// Workers that end and start every second
     Storm,
-    /// Very many jobs of ten turns in one go; only if named
+    /// Very many jobs of ten turns in one run; only if named
     Million,
-    /// Other queues on the same Postgres, which npm and pip install; only if named
+    /// Other queues on the same Postgres, installed with npm and pip; only if named
     Peers,
 }
 
 impl Part {
-    /// All that is measured if nothing is named: those that need nothing but Postgres and not hours.
+    /// Returns the parts that are measured by default: those that need only Postgres and do not take hours.
     pub(crate) fn ours() -> Vec<Self> {
         let all = Self::value_variants().iter().copied();
         all.filter(|part| !matches!(part, Self::Million | Self::Peers))

@@ -8,7 +8,7 @@ use tokio::process::Command;
 use crate::Bench;
 use crate::figure::Figure;
 
-/// Runs the peers' script, which prints their figures as ours are written.
+/// Runs the script of the other queues, which prints figures in the format of this program.
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/run");
     let output = Command::new(&script)
@@ -19,5 +19,6 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         .await
         .with_context(|| format!("cannot run {}", script.display()))?;
     ensure!(output.status.success(), "{} failed", script.display());
-    serde_json::from_slice(&output.stdout).context("the peers' script printed something else")
+    serde_json::from_slice(&output.stdout)
+        .context("the output of the peers' script is not a list of figures")
 }

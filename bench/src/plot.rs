@@ -1,6 +1,7 @@
-//! A plot of figures: a row each, with a bar from the target to the figure, to the right if it is better.
+//! A plot of figures: a row per figure, with a bar from the target to the value. The bar points to the right if the
+//! value is better than the target.
 //!
-//! The axis is logarithmic, because people compare ratios: twice as good is as far as half as good.
+//! The axis is logarithmic, because people compare ratios: twice as good is as far from the target as half as good.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -11,14 +12,14 @@ use anyhow::{Context, ensure};
 use crate::figure::{Figure, rounded};
 
 const WIDTH: f64 = 1160.0;
-/// Where names end, where bars may be, and where values begin.
+/// Horizontal positions: the end of the names, the range of the bars, and the start of the values.
 const NAMES: f64 = 450.0;
 const BARS: (f64, f64) = (470.0, 930.0);
 const VALUES: f64 = 945.0;
 const HEAD: f64 = 92.0;
 const ROW: f64 = 27.0;
-/// Labels of the axis for which there is room.
-const MOST_LABELS: i32 = 8;
+/// The maximum number of labels on the axis.
+const MAX_LABELS: i32 = 8;
 const BAR: f64 = 13.0;
 
 const INK: &str = "#1f2430";
@@ -26,12 +27,12 @@ const FAINT: &str = "#8a92a3";
 const GRID: &str = "#e3e6ec";
 const MET: &str = "#3a9d6e";
 const MISSED: &str = "#d0524a";
-/// Of other systems, in the order of their names.
+/// The colours of other systems, in the order of their names.
 const PEERS: [&str; 6] = [
     "#7b61c4", "#d98a1f", "#2f7fc1", "#b8478f", "#6b7a1e", "#5a5f6b",
 ];
 
-/// Draws the figures that have a target, and other systems beside them.
+/// Draws the figures that have a target, with those of other systems for comparison.
 pub(crate) fn draw(figures: Vec<Figure>, output: &Path) -> anyhow::Result<()> {
     let (peers, ours): (Vec<_>, Vec<_>) = figures.into_iter().partition(|it| it.of.is_some());
     let rows: Vec<_> = ours.into_iter().filter(|it| it.target.is_some()).collect();
@@ -48,7 +49,7 @@ struct Chart<'a> {
     axis: (i32, i32),
 }
 
-/// A figure, and how many times as good as its target all are.
+/// A figure with its merit, and the merits of its limit and of other systems.
 struct Row<'a> {
     figure: &'a Figure,
     merit: f64,
@@ -124,8 +125,8 @@ impl<'a> Chart<'a> {
                 r#"<line x1="{x:.1}" y1="{}" x2="{x:.1}" y2="{bottom}" stroke="{colour}" stroke-width="{width}"/>"#,
                 HEAD - 8.0
             );
-            // Where there are many, each third is enough.
-            if self.axis.1 - self.axis.0 > MOST_LABELS && power % 3 != 0 {
+            // If there are many labels, every third one is enough.
+            if self.axis.1 - self.axis.0 > MAX_LABELS && power % 3 != 0 {
                 continue;
             }
             let label = match power {

@@ -1,4 +1,5 @@
-//! Processes that share few sessions by PgBouncer in transaction mode, beside the same processes without it.
+//! Processes that share few sessions through PgBouncer in transaction mode, compared with the same processes without
+//! it.
 
 use std::time::{Duration, Instant};
 
@@ -9,11 +10,11 @@ use crate::figure::{Figure, median};
 use crate::load::Client;
 use crate::service::Service;
 
-/// Clients of all APIs.
+/// The number of clients of all APIs together.
 const CLIENTS: usize = 32;
 const RUN: Duration = Duration::from_secs(6);
 const ROUNDS: usize = 3;
-/// Of the rate without a pooler.
+/// The minimum share of the rate without a pooler.
 const SHARE: f64 = 0.9;
 
 /// The processes of a service, and the sessions of its pooler.
@@ -64,7 +65,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Jobs a second.
+/// Returns the jobs per second.
 async fn rate(
     bench: &Bench,
     fleet: &Fleet,

@@ -1,4 +1,4 @@
-//! Memory and processor time of processes.
+//! Memory and CPU time of processes.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader};
@@ -8,10 +8,10 @@ use std::process::{Child, Command, Stdio};
 use anyhow::Context;
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What the kernel counts processor time in, for all programs on all machines alike.
+/// The unit in which the kernel reports CPU time, which is the same for all programs on all machines.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// A process of the service: this program again, killed when dropped.
+/// A process of the service. It runs this program again, and is killed when dropped.
 pub(crate) struct Process {
     child: Child,
 }
@@ -42,14 +42,14 @@ impl Process {
         Ok(line.trim().to_owned())
     }
 
-    /// SIGKILL, and the end of it.
+    /// Sends SIGKILL and waits for the end.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         self.child.kill()?;
         self.child.wait()?;
         Ok(())
     }
 
-    /// SIGTERM.
+    /// Sends SIGTERM.
     pub(crate) fn terminate(&self) -> anyhow::Result<()> {
         Ok(kill_process(Pid::from_child(&self.child), Signal::TERM)?)
     }
@@ -58,7 +58,7 @@ impl Process {
         Ok(self.child.try_wait()?.is_some())
     }
 
-    /// Resident memory.
+    /// Returns the resident memory.
     pub(crate) fn rss_mib(&self) -> anyhow::Result<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
         let line = status
@@ -69,11 +69,11 @@ impl Process {
         Ok(kib / 1024.0)
     }
 
-    /// Memory of it and all below it, shared pages by their share.
+    /// Returns the memory of the process and all its descendants, with shared pages counted proportionally.
     pub(crate) fn pss_mib_of_tree(&self) -> anyhow::Result<f64> {
         let tree = tree(self.id())?;
         let kib = tree.keys().filter_map(|id| {
-            // One that has ended meanwhile has none.
+            // A process that has ended since has no memory.
             let rollup = std::fs::read_to_string(format!("/proc/{id}/smaps_rollup")).ok()?;
             let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
             line.trim().trim_end_matches(" kB").parse::<f64>().ok()
@@ -81,17 +81,17 @@ impl Process {
         Ok(kib.sum::<f64>() / 1024.0)
     }
 
-    /// Processes below it.
+    /// Returns the number of descendants.
     pub(crate) fn below(&self) -> anyhow::Result<usize> {
         Ok(tree(self.id())?.len() - 1)
     }
 
-    /// Its threads.
+    /// Returns the number of threads.
     pub(crate) fn threads(&self) -> anyhow::Result<usize> {
         Ok(std::fs::read_dir(format!("/proc/{}/task", self.id()))?.count())
     }
 
-    /// Processor time of it and all below it.
+    /// Returns the CPU time of the process and all its descendants.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         cpu_seconds_of_tree(self.id())
     }
@@ -99,18 +99,19 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.kill();
     }
 }
 
-/// Processor time of this process, without its children.
+/// Returns the CPU time of this process, without its children.
 pub(crate) fn own_cpu_seconds() -> anyhow::Result<f64> {
-    let stat = Stat::read(std::process::id()).context("this process has no stat")?;
+    let stat =
+        Stat::read(std::process::id()).context("cannot read the CPU time of this process")?;
     Ok(stat.own_ticks / TICKS_PER_SECOND)
 }
 
-/// Processor time of a process and all below it, those that have ended included.
+/// Returns the CPU time of a process and all its descendants, including those that have ended.
 pub(crate) fn cpu_seconds_of_tree(root: u32) -> anyhow::Result<f64> {
     let tree = tree(root)?;
     let ticks: f64 = tree
@@ -120,12 +121,12 @@ pub(crate) fn cpu_seconds_of_tree(root: u32) -> anyhow::Result<f64> {
     Ok(ticks / TICKS_PER_SECOND)
 }
 
-/// A process and all below it.
+/// Returns a process and all its descendants.
 fn tree(root: u32) -> anyhow::Result<HashMap<u32, Stat>> {
     let mut all = HashMap::new();
     for entry in std::fs::read_dir("/proc")? {
         let id = entry?.file_name().to_string_lossy().parse();
-        // One that has ended meanwhile counts with its parent.
+        // A process that has ended since counts with its parent.
         if let Some((id, stat)) = id.ok().and_then(|id| Some((id, Stat::read(id)?))) {
             all.insert(id, stat);
         }
@@ -144,23 +145,23 @@ fn tree(root: u32) -> anyhow::Result<HashMap<u32, Stat>> {
     Ok(all)
 }
 
-/// The process that started this one.
+/// Returns the process that started this one.
 pub(crate) fn parent_of(id: u32) -> anyhow::Result<u32> {
     Ok(Stat::read(id).context("it has ended")?.parent)
 }
 
-/// The few fields of `/proc/ID/stat` that count here.
+/// The fields of `/proc/ID/stat` that are needed here.
 struct Stat {
     parent: u32,
     own_ticks: f64,
-    /// Of children that have ended.
+    /// CPU time of children that have ended.
     waited_ticks: f64,
 }
 
 impl Stat {
     fn read(id: u32) -> Option<Self> {
         let line = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // The name may have anything in it, parentheses too.
+        // The name can contain any characters, including parentheses.
         let (_, rest) = line.rsplit_once(") ")?;
         let fields: Vec<_> = rest.split(' ').collect();
         let ticks = |place: usize| fields.get(place)?.parse::<f64>().ok();

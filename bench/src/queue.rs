@@ -1,4 +1,4 @@
-//! The queue alone, without HTTP and the loop: through the functions that the API and workers call.
+//! The queue alone, without HTTP and the agent loop, through the functions that the API and workers call.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use sqlx::PgExecutor;
 use tests::new_job::new_job;
 use tokio_util::task::AbortOnDropHandle;
 
-/// Jobs that are sent off before the first of them is there.
+/// The number of concurrent statements that fill the queue.
 const CLIENTS: usize = 8;
-/// Jobs in one statement where they are sent in thousands.
+/// The number of jobs per statement when jobs are enqueued in thousands.
 pub(crate) const THOUSAND: usize = 1000;
 
-/// A database with a tenant and a worker that exists on paper: its part is played here.
+/// A database with a tenant and a registered worker that has no process. The benchmark does its work.
 #[derive(Clone)]
 pub(crate) struct Queue {
     pub(crate) pool: Pool,
@@ -65,7 +65,7 @@ impl Queue {
         })
     }
 
-    /// The same for jobs of another tenant.
+    /// Returns the same queue for jobs of another tenant.
     pub(crate) fn of_tenant(&self, tenant: TenantId) -> Self {
         Self {
             tenant,
@@ -73,7 +73,7 @@ impl Queue {
         }
     }
 
-    /// Accepts a job as `POST /v1/jobs` does; it is committed on return.
+    /// Accepts a job like `POST /v1/jobs`. The job is committed on return.
     pub(crate) async fn enqueue(&self) -> sqlx::Result<JobId> {
         Ok(self.writer.insert(new_job(self.tenant)).await?.id)
     }
@@ -94,7 +94,7 @@ impl Queue {
         Ok(())
     }
 
-    /// Takes up to `slots` jobs.
+    /// Claims up to `slots` jobs.
     pub(crate) async fn claim(
         &self,
         db: impl PgExecutor<'_>,
@@ -104,7 +104,7 @@ impl Queue {
         Ok(claims.await?.into_iter().flatten().collect())
     }
 
-    /// Ends jobs that did nothing, with what a log has at least.
+    /// Ends jobs that did nothing, with the minimum entries of a log.
     pub(crate) async fn finish(
         &self,
         db: impl PgExecutor<'_>,
@@ -135,7 +135,7 @@ impl Queue {
         }
     }
 
-    /// Appends one event to the log of each of these jobs, in one statement, and goes on with them.
+    /// Appends one event to the log of each of these jobs in one statement, and advances their sequence numbers.
     pub(crate) async fn append(
         &self,
         jobs: &mut [Claimed],

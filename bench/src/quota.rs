@@ -1,4 +1,4 @@
-//! The quota of a provider that eight workers share, and the next model when a provider is down.
+//! A provider's quota that eight workers share, and the next model when a provider is down.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,12 +16,12 @@ use crate::load::Client;
 use crate::service::Service;
 
 const WORKERS: usize = 8;
-/// Calls per second that the provider allows, and those that it takes at once.
+/// The calls per second that the provider allows, and the maximum burst.
 const RATE: f64 = 50.0;
 const BURST: f64 = 2.0 * RATE;
-/// Jobs that ask all the time: more than the quota allows.
+/// The number of jobs that call the model all the time, which is more than the quota allows.
 const JOBS: usize = 256;
-/// Before it, the jobs begin.
+/// The time in which the jobs start, before the measurement.
 const WARM_UP: Duration = Duration::from_secs(5);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -30,7 +30,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// A provider that answers 429 beyond its limit: a bucket that fills steadily.
+/// A provider that answers 429 beyond its limit, which is a token bucket.
 struct LimitedProvider {
     bucket: Mutex<(f64, Instant)>,
     answered: AtomicUsize,
@@ -50,7 +50,7 @@ impl LimitedProvider {
         }
         *calls -= 1.0;
         self.answered.fetch_add(1, Ordering::Relaxed);
-        // A tool that does not exist costs no time.
+        // A call of a tool that does not exist takes no time.
         Reply::call("no_such_tool", json!({"turn": turn}))
     }
 }
@@ -127,7 +127,7 @@ async fn fallback(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     model.script_with("next", |_| Reply::text("ok"));
     let mut service = Service::start(&bench.server, "fallback").await?;
     let environment = [
-        // Nobody listens there.
+        // Nothing listens there.
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1".to_owned()),
         ("ANTHROPIC_API_KEY", "sk-scripted".to_owned()),
         ("OPENAI_BASE_URL", model.openai_base_url()),
@@ -145,7 +145,9 @@ async fn fallback(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         let job = client.run().await?;
         anyhow::ensure!(job["attempt"] == 1, "an attempt was lost: {job}");
         let requests = model.requests("next");
-        let asked = requests.get(number).context("the next model was asked")?;
+        let asked = requests
+            .get(number)
+            .context("the fallback model was not called")?;
         millis.push((asked.at - begun_at).as_secs_f64() * 1e3);
     }
     let name = "job → its next model is asked, provider down";

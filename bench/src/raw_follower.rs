@@ -1,4 +1,4 @@
-//! A follower of a job on a bare connection, which takes next to nothing itself.
+//! A follower of a job on a plain TCP connection, which needs almost no resources itself.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use crate::service::Service;
 
-/// No event takes longer, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The timeout for an event. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where followers connect, and their key.
+/// The address to which followers connect, and their key.
 #[derive(Clone)]
 pub(crate) struct RawClient {
     host: Arc<str>,
@@ -29,7 +29,7 @@ impl RawClient {
         }
     }
 
-    /// Connects, and returns when the stream has begun. It has what came after that event.
+    /// Connects, and returns when the stream has started. The stream contains the events after `last`.
     pub(crate) async fn follow(&self, job: JobId, last: i64) -> anyhow::Result<RawFollower> {
         let Self { host, key } = self;
         let request = format!(
@@ -37,7 +37,7 @@ impl RawClient {
              Last-Event-ID: {last}\r\n\r\n"
         );
         let mut follower = RawFollower {
-            connection: timeout(PATIENCE, TcpStream::connect(&**host)).await??,
+            connection: timeout(TIMEOUT, TcpStream::connect(&**host)).await??,
             seen: String::new(),
         };
         follower.connection.write_all(request.as_bytes()).await?;
@@ -50,7 +50,7 @@ impl RawClient {
         Ok(follower)
     }
 
-    /// Connects, and returns when it has the first event.
+    /// Connects, and returns when the first event has arrived.
     pub(crate) async fn follow_from_start(&self, job: JobId) -> anyhow::Result<RawFollower> {
         let mut follower = self.follow(job, 0).await?;
         follower.read_until("event: job.queued").await?;
@@ -60,24 +60,24 @@ impl RawClient {
 
 pub(crate) struct RawFollower {
     connection: TcpStream,
-    /// What came since it was last looked at.
+    /// The text that has arrived since the last event was read.
     seen: String,
 }
 
 impl RawFollower {
-    /// Reads on until that event has come.
+    /// Reads until this event has arrived.
     pub(crate) async fn read_event(&mut self, seq: i64) -> anyhow::Result<()> {
         self.read_until(&format!("id: {seq}\n")).await?;
         self.seen.clear();
         Ok(())
     }
 
-    /// Reads on until that was there.
+    /// Reads until this text has arrived.
     pub(crate) async fn read_until(&mut self, text: &str) -> anyhow::Result<()> {
         let mut bytes = Vec::new();
         while !self.seen.contains(text) {
-            let read = timeout(PATIENCE, self.connection.read_buf(&mut bytes)).await;
-            let count = read.context("a follower got nothing")??;
+            let read = timeout(TIMEOUT, self.connection.read_buf(&mut bytes)).await;
+            let count = read.context("a follower timed out")??;
             ensure!(count > 0, "a stream ended early");
             self.seen.push_str(&String::from_utf8_lossy(&bytes));
             bytes.clear();

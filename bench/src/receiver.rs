@@ -1,4 +1,4 @@
-//! A receiver of webhooks that answers at once, and says when each milestone came.
+//! A receiver of webhooks that answers at once and reports the arrival of each milestone.
 
 use std::time::Instant;
 
@@ -15,7 +15,7 @@ use tokio_util::task::AbortOnDropHandle;
 const END_OF_HEAD: &[u8] = b"\r\n\r\n";
 const ANSWER: &[u8] = b"HTTP/1.1 204 No Content\r\n\r\n";
 
-/// A milestone that came: its job, its place in the log, and when.
+/// A milestone that arrived: its job, its sequence number in the log, and the time.
 pub(crate) type Arrival = (JobId, i64, Instant);
 
 /// The body of a webhook.
@@ -24,7 +24,7 @@ struct Posted {
     data: FeedEvent,
 }
 
-/// A server on a port of its own, until it is dropped.
+/// A server on a separate port, which runs until it is dropped.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     pub(crate) arrivals: mpsc::UnboundedReceiver<Arrival>,
@@ -89,7 +89,7 @@ async fn read_more(connection: &mut TcpStream, unread: &mut Vec<u8>) -> anyhow::
     Ok(())
 }
 
-/// The length of the body.
+/// Returns the length of the body.
 fn length(head: &[u8]) -> anyhow::Result<usize> {
     let head = std::str::from_utf8(head)?;
     let length = head.lines().find_map(|line| {
@@ -97,5 +97,5 @@ fn length(head: &[u8]) -> anyhow::Result<usize> {
         name.eq_ignore_ascii_case("content-length")
             .then(|| value.trim().parse().ok())?
     });
-    length.context("a webhook has a length")
+    length.context("the webhook request has no content-length")
 }

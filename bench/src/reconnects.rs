@@ -1,5 +1,5 @@
-//! Followers that lose their connections and come back all at once: when the last of them has caught up, and what
-//! another one notices.
+//! Followers that lose their connections and all reconnect at once: the time until the last one has caught up, and the
+//! effect on other followers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,21 +23,21 @@ use crate::service::Service;
 
 const FOLLOWERS: usize = 10_000;
 const QUICK_FOLLOWERS: usize = 2_000;
-/// Jobs of the followers that stay.
+/// The number of jobs whose followers stay connected.
 const STEADY: usize = 100;
-/// Events of each job while its follower is there, and while it is not.
+/// The number of events of each job while its follower is connected, and while it is not.
 const EVENTS: usize = 20;
 const MISSED: usize = 5;
-/// The pause before a follower that got no stream tries again, and how long it goes on.
+/// The pause before a follower without a stream tries again, and the time limit for its attempts.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-const PATIENCE: Duration = Duration::from_secs(120);
-/// Seconds until the last one has caught up.
+const TIMEOUT: Duration = Duration::from_secs(120);
+/// The maximum time in seconds until the last follower has caught up.
 const CAUGHT_UP: f64 = 10.0;
-/// Milliseconds of the events of others.
+/// The maximum latency in milliseconds of events to other followers.
 const LATE: f64 = 250.0;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
-    // Each has a file in this process and one in the API, which needs some for other things.
+    // Each follower needs an open file in this process and one in the API, which needs some files for other purposes.
     let files = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let most = usize::try_from(files / 2)?;
     let count = bench.scale.choose(FOLLOWERS, QUICK_FOLLOWERS).min(most);
@@ -49,7 +49,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     while jobs.len() < count {
         let missing = THOUSAND.min(count - jobs.len());
         let more = queue.claim(&queue.pool, missing as i64).await?;
-        ensure!(!more.is_empty(), "the queue ran dry");
+        ensure!(!more.is_empty(), "a claim returned no jobs");
         jobs.extend(more);
     }
     let client = RawClient::of(&service);
@@ -65,7 +65,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     append(&queue, &mut jobs, MISSED).await?;
     let is_over = Arc::new(AtomicBool::new(false));
     let ended = is_over.clone();
-    // A task of its own, which does not hold up the clock of the others' events.
+    // A separate task, so that it does not disturb the timing of the other followers' events.
     let reconnecting = AbortOnDropHandle::new(tokio::spawn(async move {
         let reconnected = reconnect(&client, last_seen).await;
         ended.store(true, Ordering::Relaxed);
@@ -99,7 +99,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// Appends so many events to each job.
+/// Appends this many events to each job.
 async fn append(queue: &Queue, jobs: &mut [Claimed], events: usize) -> anyhow::Result<()> {
     for _ in 0..events {
         for batch in jobs.chunks_mut(BATCH) {
@@ -109,7 +109,7 @@ async fn append(queue: &Queue, jobs: &mut [Claimed], events: usize) -> anyhow::R
     Ok(())
 }
 
-/// Microseconds of processor that the API takes from an event in the database to its follower.
+/// Returns the CPU time of the API per event, from the database to the follower, in microseconds.
 async fn micros_per_event(
     service: &Service,
     queue: &Queue,
@@ -126,13 +126,13 @@ async fn micros_per_event(
 }
 
 struct Reconnected {
-    /// Until the last one had all.
+    /// The time until the last follower had received everything.
     took: Duration,
-    /// Attempts that got no stream, and were repeated.
+    /// The number of attempts without a stream, which were repeated.
     failed: usize,
 }
 
-/// Opens all streams at once, each after the last event that its follower has seen.
+/// Opens all streams at once, each after the last event that its follower received.
 async fn reconnect(
     client: &RawClient,
     last_seen: Vec<(JobId, i64)>,
@@ -155,7 +155,7 @@ async fn reconnect(
     })
 }
 
-/// Returns the follower when it has what it missed, and how many attempts failed before.
+/// Returns the follower when it has received the events that it missed, and the number of attempts that failed before.
 async fn catch_up(
     client: &RawClient,
     job: JobId,
@@ -171,7 +171,7 @@ async fn catch_up(
         };
         match attempt.await {
             Ok(follower) => return Ok((follower, failed)),
-            Err(error) if begun_at.elapsed() > PATIENCE => return Err(error),
+            Err(error) if begun_at.elapsed() > TIMEOUT => return Err(error),
             Err(_) => failed += 1,
         }
         sleep(RETRY_PAUSE).await;

@@ -1,4 +1,4 @@
-//! The cost of the sandbox: a command inside of it, and the same command outside.
+//! The cost of the sandbox: a command inside it, compared with the same command outside.
 
 use std::path::Path;
 use std::time::Instant;
@@ -9,18 +9,18 @@ use worker::sandbox::{MemoryFloor, Mode, Sandbox};
 
 use crate::figure::{Figure, percentile};
 
-/// Commands of one job, and jobs.
+/// The number of commands per job, and the number of jobs.
 const RUNS: usize = 20;
 const JOBS: usize = 15;
 const AT_ONCE: usize = 50;
 
-/// Times `bash -c true`: plain, and in sandboxes.
+/// Measures the duration of `bash -c true`, plain and in sandboxes.
 pub(crate) async fn measure() -> anyhow::Result<Vec<Figure>> {
     let home = tempfile::tempdir()?;
     let floor = MemoryFloor::default();
     let sandbox = worker::sandbox::open(Mode::Required, home.path(), Vec::new(), floor).await?;
     let (mut plain, mut first, mut later) = (Vec::new(), Vec::new(), Vec::new());
-    // In turns, so that all meet the same noise.
+    // Interleaved, so that all are exposed to the same noise.
     for _ in 0..JOBS {
         for _ in 0..RUNS {
             plain.push(time(run_plain()).await?);
@@ -69,7 +69,7 @@ async fn run_confined(sandbox: &Sandbox, home: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// In milliseconds.
+/// Returns the duration in milliseconds.
 async fn time(what: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<f64> {
     let begun_at = Instant::now();
     what.await?;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Half of it if it has to be quick.
+/// The scale of a run, which is half in a quick run.
 pub(crate) struct Scale {
     divisor: u32,
 }
@@ -18,12 +18,12 @@ impl Scale {
         full / self.divisor as usize
     }
 
-    /// One of two sizes, where half would still take too long.
+    /// Selects one of two sizes, for cases in which half would still take too long.
     pub(crate) fn choose<T>(&self, full: T, quick: T) -> T {
         if self.divisor == 1 { full } else { quick }
     }
 
-    /// The number of rounds, of which the median counts. It is odd.
+    /// Returns the number of rounds, whose median counts. It is odd.
     pub(crate) fn rounds(&self, full: usize) -> usize {
         self.count(full) | 1
     }

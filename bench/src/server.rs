@@ -8,26 +8,26 @@ use tempfile::TempDir;
 
 use crate::process::{cpu_seconds_of_tree, parent_of};
 
-/// A private database server with the settings that users get, and a directory for what is measured.
+/// A private database server with the settings that users get, and a directory for the measured services.
 pub(crate) struct Server {
     postgres: Postgres,
     postmaster: u32,
-    // Last, so that it outlives those whose files are in it.
+    // The last field, so that it is dropped after the fields whose files are in it.
     home: TempDir,
 }
 
-/// Enough for the largest fleet without a pooler.
+/// Enough connections for the largest fleet without a pooler.
 const MAX_CONNECTIONS: u16 = 3000;
 
 impl Server {
     pub(crate) async fn start() -> anyhow::Result<Self> {
         let home = tempfile::tempdir()?;
-        // The server may run as another user, who has to pass through.
+        // The server may run as another user, who must be able to pass through.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(home.path(), open)?;
         let directory = home.path().join("postgres");
         let progress = |line: &str| eprintln!("{line}");
-        // Durable, as it would run for its users.
+        // With durable writes, as users run it.
         let settings = PostgresSettings {
             max_connections: MAX_CONNECTIONS,
             ..PostgresSettings::default()
@@ -39,7 +39,7 @@ impl Server {
         let backend: i32 = sqlx::query_scalar("select pg_backend_pid()")
             .fetch_one(&pool)
             .await?;
-        // The connection is still open, so its backend is there.
+        // The connection is still open, so its backend exists.
         let postmaster = parent_of(backend.unsigned_abs())?;
         pool.close().await;
         Ok(Self {
@@ -49,13 +49,13 @@ impl Server {
         })
     }
 
-    /// The URL of a database that is there but empty.
+    /// Creates an empty database, and returns its URL.
     pub(crate) async fn empty_database(&self, name: &str) -> anyhow::Result<String> {
         db::create_database(&self.postgres.url("postgres"), name).await?;
         Ok(self.postgres.url(name))
     }
 
-    /// A database with the schema, and connections to it.
+    /// Creates a database with the schema, and connects to it.
     pub(crate) async fn database(
         &self,
         name: &str,
@@ -67,7 +67,7 @@ impl Server {
         Ok((url, pool))
     }
 
-    /// Processor time of the server's processes.
+    /// Returns the CPU time of the server's processes.
     pub(crate) fn cpu_seconds(&self) -> anyhow::Result<f64> {
         cpu_seconds_of_tree(self.postmaster)
     }

@@ -1,4 +1,4 @@
-//! The service under measurement: real processes and a database of its own.
+//! The measured service: real processes and a separate database.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,10 +11,10 @@ use tokio::time::{sleep, timeout};
 use crate::process::Process;
 use crate::server::Server;
 
-/// How long jobs may take to get somewhere.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout for a state that jobs must reach.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// An API, workers, and a key.
+/// An API, its workers, and an API key.
 pub(crate) struct Service {
     pub(crate) url: String,
     pub(crate) key: String,
@@ -28,12 +28,12 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Starts an API without workers. `name` tells it from the others of this run.
+    /// Starts an API without workers. `name` distinguishes the service from the others of this run.
     pub(crate) async fn start(server: &Server, name: &str) -> anyhow::Result<Self> {
         Self::with_environment(server, name, &[]).await
     }
 
-    /// Starts an API with these variables beside the usual ones, which its workers get, too.
+    /// Starts an API with additional environment variables, which its workers get, too.
     pub(crate) async fn with_environment(
         server: &Server,
         name: &str,
@@ -65,12 +65,12 @@ impl Service {
         url.map_or("", |(_, url)| url)
     }
 
-    /// A key of another tenant.
+    /// Creates an API key of another tenant.
     pub(crate) async fn key_of(&self, tenant: &str) -> anyhow::Result<String> {
         create_key(&self.pool, tenant).await
     }
 
-    /// Starts an API with one worker, which does nothing of its own any more.
+    /// Starts an API with one worker, and waits until the worker has finished its start-up work.
     pub(crate) async fn with_worker(server: &Server, name: &str) -> anyhow::Result<Self> {
         let mut service = Self::start(server, name).await?;
         service.add_worker(&[]).await?;
@@ -85,7 +85,7 @@ impl Service {
         Ok(url)
     }
 
-    /// Adds a worker with these variables beside the usual ones, and waits until it is there.
+    /// Adds a worker with additional environment variables, and waits until it is registered.
     pub(crate) async fn add_worker(
         &mut self,
         environment: &[(&'static str, String)],
@@ -104,30 +104,30 @@ impl Service {
         Ok(())
     }
 
-    /// Waits until the workers have asked all programs for their versions, which they do once. It would take a part of
-    /// a short measurement.
+    /// Waits until the workers have asked all programs for their versions, which they do once. That would distort a
+    /// short measurement.
     pub(crate) async fn settle(&self) -> anyhow::Result<()> {
         let settled = "select count(*) from worker where program_versions <> '{}'";
-        // `until` has one patience for each ten of them: on one machine they wait for one another.
+        // The timeout of `until` applies to every ten workers, because workers on one machine wait for one another.
         for workers in (0..self.workers.len()).step_by(10) {
             self.until(settled, workers + 1).await?;
         }
         self.until(settled, self.workers.len()).await
     }
 
-    /// Starts a worker with these variables beside the usual ones.
+    /// Starts a worker with additional environment variables.
     pub(crate) fn start_worker(
         &mut self,
         environment: &[(&'static str, String)],
     ) -> anyhow::Result<Process> {
-        // Others may have been here before.
+        // Each worker gets a new directory, because earlier workers may have used the others.
         self.worker_homes += 1;
         let home = self.home.join(format!("worker-{}", self.worker_homes));
         let environment = [&self.environment, environment].concat();
         Process::start(&["worker"], &environment, &home)
     }
 
-    /// Waits until a query counts so many.
+    /// Waits until a query counts at least this many.
     pub(crate) async fn until(&self, count: &'static str, at_least: usize) -> anyhow::Result<()> {
         let reached = async {
             while sqlx::query_scalar::<_, i64>(count)
@@ -139,18 +139,18 @@ impl Service {
             }
             anyhow::Ok(())
         };
-        let reached = timeout(PATIENCE, reached).await;
-        reached.with_context(|| format!("never {at_least}: {count}"))?
+        let reached = timeout(TIMEOUT, reached).await;
+        reached.with_context(|| format!("timed out waiting for {at_least}: {count}"))?
     }
 
-    /// Pauses the queue, or goes on with it.
+    /// Pauses or resumes the queue.
     pub(crate) async fn set_paused(&self, paused: bool) -> anyhow::Result<()> {
         let update = sqlx::query("update queue set paused = $1").bind(paused);
         update.execute(&self.pool).await?;
         Ok(())
     }
 
-    /// Empties the tables, between two measurements.
+    /// Empties the tables between two measurements.
     pub(crate) async fn forget_jobs(&self) -> anyhow::Result<()> {
         sqlx::query("truncate job, run, job_end, job_event, job_delta cascade")
             .execute(&self.pool)

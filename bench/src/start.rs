@@ -17,10 +17,10 @@ use crate::load::{Pacing, paced};
 use crate::queue::Queue;
 
 const SLOTS: i64 = 100;
-/// Milliseconds at p50 and p99.
+/// The targets in milliseconds for p50 and p99.
 const TARGETS: (f64, f64) = (0.8, 2.4);
-/// No job takes longer to begin, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout for the start of a job. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let (_, pool) = bench.server.database("start", 16).await?;
@@ -35,7 +35,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .concat())
 }
 
-/// From the commit of each job to the moment at which its handler would begin, in milliseconds.
+/// Returns the time from the commit of each job to the start of its handler, in milliseconds.
 async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
     let (begun, mut beginnings) = mpsc::unbounded_channel();
     let bell = Arc::new(Notify::new());
@@ -56,7 +56,7 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
     .await?;
     let mut begun_at = HashMap::new();
     while begun_at.len() < committed.len() {
-        let (job, at) = timeout(PATIENCE, beginnings.recv())
+        let (job, at) = timeout(TIMEOUT, beginnings.recv())
             .await
             .context("a job did not begin")?
             .context("the queue's worker ended")?;
@@ -69,7 +69,7 @@ async fn delays(queue: &Queue, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
         .collect())
 }
 
-/// Tells workers, one notification for all that came while the last was on its way, as the API does.
+/// Notifies workers like the API: one notification for all jobs that arrived while the last one was in flight.
 async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
     let mut ringing = DedicatedConnection::of(&queue.pool);
     loop {
@@ -78,7 +78,7 @@ async fn ring(queue: Queue, bell: Arc<Notify>) -> anyhow::Result<()> {
     }
 }
 
-/// Claims on notification, as a worker does, and records when each job begins.
+/// Claims jobs on notification, like a worker, and records the start of each job.
 async fn handle(
     queue: Queue,
     mut listener: Listener,

@@ -1,5 +1,5 @@
-//! Workers that end and start all the time, as an autoscaler does it: what jobs and tenants notice, and how soon a new
-//! worker works.
+//! Workers that end and start all the time, as with an autoscaler: the effect on jobs and tenants, and the time until
+//! a new worker runs its first job.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,17 +27,18 @@ const QUICK_STORM: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(1);
 const WORKERS: usize = 6;
 const SLOTS: usize = 10;
-/// Jobs of each tenant. All have more than their share of the slots, and the first have the most and come first.
+/// The number of jobs of each tenant. All tenants have more jobs than their share of the slots. The first tenants have
+/// the most jobs and submit first.
 const JOBS: [usize; 8] = [60, 40, 30, 20, 15, 13, 12, 10];
-/// The model thinks this long about each turn.
+/// The time that the model takes for each turn.
 const THINKING: Duration = Duration::from_secs(1);
-/// A worker that was told to end has to be gone by then.
-const PATIENCE: Duration = Duration::from_secs(40);
-/// Jain's index between the tenants.
+/// The time in which a worker that was told to end must exit.
+const TIMEOUT: Duration = Duration::from_secs(40);
+/// The minimum of Jain's index between the tenants.
 const FAIRNESS: f64 = 0.99;
-/// Milliseconds from the start of a worker to its first job.
+/// The maximum time in milliseconds from the start of a worker to its first job.
 const COLD_START: f64 = 1000.0;
-/// Which worker ends is the same in each run.
+/// Fixed, so that the same workers end in each run.
 const SEED: u64 = 1;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
@@ -63,7 +64,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         service.add_worker(&environment).await?;
     }
     service.settle().await?;
-    // All tenants are there when the first slot is taken.
+    // All tenants have submitted their jobs when the first slot is taken.
     service.set_paused(true).await?;
     submit(&service).await?;
     service.set_paused(false).await?;
@@ -104,7 +105,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// One tenant's jobs after the other's.
+/// Submits the jobs of one tenant after the other.
 async fn submit(service: &Service) -> anyhow::Result<()> {
     let body = json!({
         "agent": "default", "model": "openai/scripted", "prompt": "#storm",
@@ -122,7 +123,7 @@ async fn submit(service: &Service) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Ends a worker each second, and starts another one. Returns when each was started, by process.
+/// Ends a worker every second and starts another one. Returns the start time of each worker by its process id.
 async fn replace_workers(
     service: &mut Service,
     environment: &[(&'static str, String)],
@@ -146,7 +147,7 @@ async fn replace_workers(
     }
     let told_at = Instant::now();
     while !leaving.is_empty() {
-        ensure!(told_at.elapsed() < PATIENCE, "a worker did not end");
+        ensure!(told_at.elapsed() < TIMEOUT, "a worker did not end");
         sleep(Duration::from_millis(50)).await;
         forget_ended(&mut leaving)?;
     }
@@ -164,7 +165,7 @@ fn forget_ended(processes: &mut Vec<Process>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Replies of the model since then.
+/// Returns the number of model replies per tenant since this time.
 async fn turns_per_tenant(service: &Service, since: DateTime<Utc>) -> anyhow::Result<Vec<f64>> {
     let turns = "select count(event.seq)::double precision
                  from tenant
@@ -177,11 +178,14 @@ async fn turns_per_tenant(service: &Service, since: DateTime<Utc>) -> anyhow::Re
         .bind(since)
         .fetch_all(&service.pool)
         .await?;
-    ensure!(turns.len() == JOBS.len(), "not all tenants are there");
+    ensure!(
+        turns.len() == JOBS.len(),
+        "not every tenant has model replies"
+    );
     Ok(turns)
 }
 
-/// Milliseconds from the start of each process to its first job.
+/// Returns the milliseconds from the start of each worker process to its first job.
 async fn first_jobs(
     service: &Service,
     starts: &HashMap<u32, DateTime<Utc>>,
@@ -196,14 +200,14 @@ async fn first_jobs(
     .await?;
     let millis = firsts.iter().filter_map(|(name, first_at)| {
         let (_, process) = name.rsplit_once(':')?;
-        // Those of before the storm are not among them.
+        // Workers from before the storm are not in `starts`.
         let started_at = starts.get(&process.parse().ok()?)?;
         Some((*first_at - *started_at).as_seconds_f64() * 1e3)
     });
     Ok(millis.collect())
 }
 
-/// Jain's index of fairness: 1 if all have the same, 1/n if one has all.
+/// Returns Jain's index of fairness: 1 if all have the same, 1/n if one has everything.
 fn jain(shares: &[f64]) -> f64 {
     let sum: f64 = shares.iter().sum();
     let squares: f64 = shares.iter().map(|share| share * share).sum();

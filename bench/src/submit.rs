@@ -14,20 +14,20 @@ use crate::figure::{Figure, times};
 use crate::load::{Client, Pacing, paced};
 use crate::service::Service;
 
-/// Where the database says that a job has started.
+/// The channel on which the database notifies of started jobs.
 const STARTS_CHANNEL: &str = "bench_starts";
-/// Milliseconds at p50 and p99.
+/// The targets in milliseconds for p50 and p99.
 const TARGETS: (f64, f64) = (3.0, 10.0);
-/// No job takes longer to begin, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout for the start of a job. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut service = Service::start(&bench.server, "submit").await?;
-    // It has just started, and still asks programs for their versions.
+    // The worker has just started, and still asks programs for their versions.
     service.add_worker(&[]).await?;
     notify_of_starts(&service.pool).await?;
     let client = Client::of(&service, "Nothing to do.")?;
-    // What is done once is not what we measure.
+    // Work that is done only once must not be measured.
     client.run_in_turn(50).await?;
     let idle = delays(&service, &client, Pacing::idle(&bench.scale)).await?;
     let steady = delays(&service, &client, Pacing::steady(&bench.scale)).await?;
@@ -39,7 +39,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     .concat())
 }
 
-/// A notification with the commit of each `job.started`. Workers themselves notify of followed jobs only.
+/// Creates a trigger that notifies with the commit of each `job.started`. Workers notify only of followed jobs.
 async fn notify_of_starts(pool: &Pool) -> anyhow::Result<()> {
     for statement in [
         "create function notify_of_start() returns trigger language plpgsql as $$
@@ -55,7 +55,7 @@ async fn notify_of_starts(pool: &Pool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// From each request to the notification that its job has started, in milliseconds.
+/// Returns the time from each request to the notification that its job has started, in milliseconds.
 async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::Result<Vec<f64>> {
     let mut listener = Listener::open(&service.pool, &[STARTS_CHANNEL]).await?;
     let mut started = HashMap::new();
@@ -74,7 +74,7 @@ async fn delays(service: &Service, client: &Client, pacing: Pacing) -> anyhow::R
         }
     };
     while !sent.iter().all(|(job, _)| started.contains_key(job)) {
-        let heard = timeout(PATIENCE, hear(&mut listener)).await;
+        let heard = timeout(TIMEOUT, hear(&mut listener)).await;
         note(&mut started, &heard.context("a job did not begin")??);
     }
     Ok(sent

@@ -4,11 +4,11 @@ use std::io::Write;
 
 use crate::figure::{Figure, rounded};
 
-/// Prints those that have a target, other systems beside them.
+/// Prints the figures that have a target, with those of other systems for comparison.
 pub(crate) fn print(figures: &[Figure]) {
     let mut stdout = std::io::stdout();
     let mut line = |text: &str| {
-        // A reader that went away is no error of ours.
+        // If the reader has closed the output, that is not an error.
         let _ = writeln!(stdout, "{text}");
     };
     line("| figure | here | target | beside it |");

@@ -7,7 +7,7 @@ use tests::chaos::{Interruption, Setup, interrupt};
 use crate::Bench;
 use crate::figure::{Figure, percentile};
 
-/// Samples of each figure.
+/// The number of samples of each figure.
 const KILLS: usize = 20;
 const DRAINS: usize = 20;
 

@@ -1,4 +1,4 @@
-//! Times of schedules that come all at once: none is missed, none has two jobs.
+//! Schedules that are all due at once: none is missed, and none starts two jobs.
 
 use std::time::{Duration, Instant};
 
@@ -11,14 +11,14 @@ use crate::Bench;
 use crate::figure::Figure;
 use crate::service::Service;
 
-/// Times that come at once, each of a schedule of its own.
+/// The number of due times, each of a separate schedule.
 const TICKS: i64 = 10_000;
 const WORKERS: usize = 3;
-const PATIENCE: Duration = Duration::from_secs(300);
+const TIMEOUT: Duration = Duration::from_secs(300);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut service = Service::start(&bench.server, "ticks").await?;
-    // The jobs stay queued: what is measured is that they are created.
+    // The jobs stay queued, because only their creation is measured.
     service.set_paused(true).await?;
     create_schedules(&service).await?;
     for _ in 0..WORKERS {
@@ -36,8 +36,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
         < TICKS
     {
         ensure!(
-            begun_at.elapsed() < PATIENCE,
-            "not all times have come to a job"
+            begun_at.elapsed() < TIMEOUT,
+            "not every due time has started a job"
         );
         sleep(Duration::from_millis(20)).await;
     }
@@ -60,7 +60,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// One schedule through the API, and copies of it.
+/// Creates one schedule through the API, and copies of it.
 async fn create_schedules(service: &Service) -> anyhow::Result<()> {
     let schedule = json!({
         "name": "first",

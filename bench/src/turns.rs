@@ -1,11 +1,11 @@
-//! The cost of a turn of the loop beside its model: a command that does nothing, with its log.
+//! The cost of a turn apart from its model: a command that does nothing, with its log.
 
 use crate::Bench;
 use crate::figure::{Figure, median};
 use crate::load::Client;
 use crate::service::Service;
 
-/// Commands of a job, and jobs.
+/// The number of commands per job, and the number of jobs.
 const COMMANDS: usize = 30;
 const JOBS: usize = 40;
 
@@ -18,7 +18,7 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     ])
 }
 
-/// What each command adds to a job that runs alone, in milliseconds.
+/// Returns the time that each command adds to a job that runs alone, in milliseconds.
 async fn per_turn(bench: &Bench, database: &str, sandbox: &str) -> anyhow::Result<f64> {
     let mut service = Service::start(&bench.server, database).await?;
     let sandbox = ("SKILLET_SANDBOX", sandbox.to_owned());
@@ -32,7 +32,7 @@ async fn per_turn(bench: &Bench, database: &str, sandbox: &str) -> anyhow::Resul
     let (none, all) = (commands(0)?, commands(COMMANDS)?);
     none.run_in_turn(20).await?;
     let (mut without, mut with) = (Vec::new(), Vec::new());
-    // In turns, so that both meet the same noise.
+    // Interleaved, so that both are exposed to the same noise.
     for _ in 0..bench.scale.count(JOBS) {
         without.extend(none.run_in_turn(1).await?);
         with.extend(all.run_in_turn(1).await?);

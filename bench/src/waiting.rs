@@ -1,4 +1,4 @@
-//! Jobs that wait for their model, all in one worker: the memory of each, before and after their first command.
+//! Jobs that wait for their model, all in one worker: memory per job, before and after their first command.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,9 +16,10 @@ use crate::load::Client;
 use crate::service::Service;
 
 const JOBS: usize = 1000;
-const PATIENCE: Duration = Duration::from_secs(300);
-/// Threads of a worker: of its runtime and some that block. A stalled provider holds none.
-const MOST_THREADS: f64 = 64.0;
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// The maximum number of threads of a worker: those of its runtime and some that block. A stalled provider occupies
+/// none.
+const MAX_THREADS: f64 = 64.0;
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut figures = Vec::new();
@@ -30,9 +31,9 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
 
 #[derive(Clone, Copy, PartialEq)]
 enum WhenWaiting {
-    /// For the first reply.
+    /// For the first reply of the model.
     AtOnce,
-    /// For the second one, after a command.
+    /// For the second reply, after a command.
     AfterCommand,
 }
 
@@ -76,10 +77,10 @@ async fn of_a_worker(bench: &Bench, when: WhenWaiting) -> anyhow::Result<Vec<Fig
             sleep(Duration::from_millis(50)).await;
         }
     };
-    timeout(PATIENCE, all_wait)
+    timeout(TIMEOUT, all_wait)
         .await
-        .context("not all jobs came to ask their model")?;
-    // The first half of each reply is on its way to the log.
+        .context("not every job called its model")?;
+    // The first half of each reply is still being written to the log.
     sleep(Duration::from_secs(2)).await;
     let worker = &service.workers[0];
     if when == WhenWaiting::AfterCommand {
@@ -103,8 +104,7 @@ async fn of_a_worker(bench: &Bench, when: WhenWaiting) -> anyhow::Result<Vec<Fig
                 worker.below()? as f64,
                 "",
             ),
-            Figure::new(format!("threads of the worker, {name}"), threads, "")
-                .at_most(MOST_THREADS),
+            Figure::new(format!("threads of the worker, {name}"), threads, "").at_most(MAX_THREADS),
         ]);
     }
     let full = worker.rss_mib()?;

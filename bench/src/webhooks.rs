@@ -1,4 +1,4 @@
-//! Webhooks: from the commit of a milestone to its receiver, and deliveries of one worker.
+//! Webhooks: the latency from the commit of a milestone to its receiver, and the delivery rate of one worker.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -16,28 +16,28 @@ use crate::queue::Queue;
 use crate::receiver::{Arrival, Receiver};
 use crate::service::Service;
 
-/// Jobs with milestones, and how many of them get one at each tick: 300 a second.
+/// The number of jobs with milestones, and of those that get one at each tick: 300 per second.
 const JOBS: usize = 99;
 const JOBS_PER_TICK: usize = 3;
 const RUN: Duration = Duration::from_secs(6);
-/// The webhooks of the second measurement, and the milestones that each of them gets at once.
+/// The number of webhooks in the second measurement, and the number of milestones per job that they receive at once.
 const WEBHOOKS: usize = 8;
 const ROUNDS_AT_ONCE: usize = 10;
-/// No delivery takes longer, or something is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout for a delivery. A longer delay means a defect.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let environment = [
         ("SKILLET_MASTER_KEY", generate_master_key()),
         ("SKILLET_WEBHOOK_ALLOW", "127.0.0.0/8".to_owned()),
-        // The worker that this process plays has no heartbeat.
+        // The worker that this process simulates sends no heartbeat.
         ("SKILLET_WORKER_SILENCE", "600".to_owned()),
     ];
     let mut service = Service::with_environment(&bench.server, "webhooks", &environment).await?;
     let mut receiver = Receiver::start().await?;
     create_webhook(&service, &receiver).await?;
     let queue = Queue::open(service.pool.clone()).await?;
-    // The worker of this process has all jobs before the other one begins.
+    // The worker of this process claims all jobs before the other worker starts.
     queue.fill(JOBS).await?;
     let mut jobs = queue.claim(&queue.pool, JOBS as i64).await?;
     sqlx::query("delete from run where state = 'ready'")
@@ -75,13 +75,13 @@ async fn delays(
         let (job, seq, at) = next(receiver).await?;
         let committed_at = committed
             .get(&(job, seq))
-            .context("another milestone came")?;
+            .context("received a milestone that was not committed here")?;
         sample.push(at.saturating_duration_since(*committed_at).as_secs_f64() * 1e3);
     }
     Ok(sample)
 }
 
-/// Deliveries a second, of milestones that are committed together.
+/// Returns the deliveries per second of milestones that are committed together.
 async fn rate(queue: &Queue, jobs: &mut [Claimed], receiver: &mut Receiver) -> anyhow::Result<f64> {
     let begun_at = Instant::now();
     for _ in 0..ROUNDS_AT_ONCE {
@@ -95,8 +95,8 @@ async fn rate(queue: &Queue, jobs: &mut [Claimed], receiver: &mut Receiver) -> a
 }
 
 async fn next(receiver: &mut Receiver) -> anyhow::Result<Arrival> {
-    let arrived = timeout(PATIENCE, receiver.arrivals.recv()).await;
+    let arrived = timeout(TIMEOUT, receiver.arrivals.recv()).await;
     arrived
-        .context("a delivery did not come")?
+        .context("a delivery did not arrive")?
         .context("the receiver has ended")
 }

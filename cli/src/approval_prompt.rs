@@ -21,7 +21,7 @@ pub(crate) struct ApprovalPrompt<'a> {
     job: JobId,
     /// `None` if standard input is not a terminal.
     keyboard: Option<Keyboard>,
-    /// The first is the one that is asked about.
+    /// The pending approvals. The prompt asks about the first one.
     waiting: VecDeque<Approval>,
 }
 
@@ -42,11 +42,11 @@ impl<'a> ApprovalPrompt<'a> {
         progress: &mut ProgressDisplay,
     ) -> anyhow::Result<()> {
         match event.parse() {
-            // What an old log says has been answered long since, so we ask what is pending now.
+            // The approvals in an old log may be resolved already, so the pending ones are read from the API.
             Ok(EventData::JobWaiting(_)) => {
                 let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
                 let pending: Vec<Approval> = self.client.list(&path, &[], None).await?;
-                // The newest are first, and the model's order is the other.
+                // The API lists the newest approval first. The model made the calls in the opposite order.
                 self.waiting = pending.into_iter().rev().collect();
                 self.ask(progress);
             }
@@ -56,7 +56,7 @@ impl<'a> ApprovalPrompt<'a> {
         Ok(())
     }
 
-    /// The next line that is typed; `None` at the end of the input. Without a question it never ends.
+    /// Returns the next typed line, or `None` at the end of the input. Waits forever if there is no question.
     pub(crate) async fn line(&self) -> std::io::Result<Option<String>> {
         match &self.keyboard {
             Some(keyboard) if !self.waiting.is_empty() => keyboard.line().await,
@@ -64,7 +64,7 @@ impl<'a> ApprovalPrompt<'a> {
         }
     }
 
-    /// Takes the line as an answer.
+    /// Sends the line as the answer to the first approval.
     pub(crate) async fn answer(
         &mut self,
         line: Option<String>,
@@ -83,7 +83,7 @@ impl<'a> ApprovalPrompt<'a> {
             PromptAnswer::Yes => (true, None),
             PromptAnswer::No(reason) => (false, reason),
             PromptAnswer::Nothing => {
-                progress.ask("  yes, no, or why not: ");
+                progress.ask("  yes, no, or a reason to deny: ");
                 return Ok(());
             }
         };
@@ -92,7 +92,7 @@ impl<'a> ApprovalPrompt<'a> {
             true => self.client.approve(approval.id, reason).await,
             false => self.client.deny(approval.id, reason).await,
         };
-        // Someone else may have been faster; then that is what counts.
+        // If another user answered first, that answer wins and the error is only shown.
         if let Err(error) = answered {
             progress.say(&format!("  ! {error}"));
         }
@@ -101,7 +101,8 @@ impl<'a> ApprovalPrompt<'a> {
         Ok(())
     }
 
-    /// Asks about the first that waits.
+    /// Asks about the first pending approval. Without a keyboard, prints all of them with the commands that answer
+    /// them.
     fn ask(&mut self, progress: &mut ProgressDisplay) {
         let Some(approval) = self.waiting.front() else {
             progress.go_on();
@@ -110,9 +111,9 @@ impl<'a> ApprovalPrompt<'a> {
         match &self.keyboard {
             Some(keyboard) => {
                 progress.say(&question(approval));
-                // What was typed before the question is no answer to it.
+                // Input that was typed before the question is not an answer to it.
                 keyboard.flush();
-                progress.ask("  allow it? yes, no, or why not: ");
+                progress.ask("  approve? yes, no, or a reason to deny: ");
             }
             None => {
                 for approval in self.waiting.drain(..) {

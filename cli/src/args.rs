@@ -10,7 +10,7 @@ mod value;
 pub(crate) use master_key::MasterKeyOptions;
 pub(crate) use remote::{ClientOptions, Remote, TEMPORARY};
 pub(crate) use service::{
-    Api, DataDir, Database, DatabaseWay, EmbeddedOptions, Listen, SandboxOptions, ServiceOptions,
+    Api, DataDir, Database, EmbeddedOptions, Listen, PoolerOptions, SandboxOptions, ServiceOptions,
     Up, WorkerOptions,
 };
 pub(crate) use slots::{KeepFor, Slots};

@@ -71,23 +71,23 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Run a job: follow it, print its text and save its files
+    /// Run a job: show its progress, print its text and save its files
     Run(Box<run::Run>),
     /// List, show, follow, cancel, retry, download and delete jobs
     Jobs(Box<Noun<jobs::Jobs>>),
-    /// List, approve and deny tool calls that wait for a person
+    /// List, approve and deny tool calls that need approval
     Approvals(Box<Noun<approvals::Approvals>>),
     /// List, upload, download and delete files
     Assets(Box<Noun<assets::Assets>>),
     /// List, show, create and delete conversations with agents
     Conversations(Box<Noun<conversations::Conversations>>),
-    /// List, show, create, change, pause, run and delete schedules of jobs
+    /// List, show, create, change, pause, run and delete job schedules
     Schedules(Box<Noun<schedules::Schedules>>),
-    /// List, show, create, change, test and delete webhooks, and what they delivered; forward events to a local address
+    /// Manage webhooks and their deliveries; forward events to a local address
     Webhooks(Box<Noun<webhooks::Webhooks>>),
     /// List, check, upload and delete skills
     Skills(Box<Noun<skills::Skills>>),
-    /// List, show, define and delete agents
+    /// List, show, create and delete agents
     Agents(Box<Noun<agents::Agents>>),
     /// Set, list and delete secrets; rotate the master key
     Secrets(Box<Noun<secrets::Secrets>>),
@@ -101,13 +101,13 @@ pub(crate) enum Command {
     Workers(Box<Noun<workers::Workers>>),
     /// Show, pause and resume the queue
     Queue(Box<Noun<queue::QueueVerb>>),
-    /// Show what jobs have used, by day, skill, agent or model
+    /// Show the usage of jobs by day, skill, agent or model
     Usage(Box<Alone<usage::UsageOptions>>),
-    /// Open the console in a browser, signed in
+    /// Open the console in a browser and sign in
     Open(Box<open::OpenConsole>),
-    /// Log in to a service, and use it from then on
+    /// Log in to a service and make it the default
     Login(login::Login),
-    /// List, choose and delete profiles of services
+    /// List, select and delete profiles of services
     Profiles(profiles::ProfilesOptions),
     /// Run the whole service in one process
     Up(Box<Up>),
@@ -115,21 +115,21 @@ pub(crate) enum Command {
     Api(Box<Api>),
     /// Run only a worker
     Worker(Box<WorkerOptions>),
-    /// Update the schema of the database
+    /// Update the database schema
     Migrate(Database),
     /// Write a commented skillet.toml
     Init(init::Init),
     /// Check the configuration file
     Config(config::ConfigFile),
-    /// Check the local service, or else this machine: database, sandbox, skills, model providers
+    /// Check the local service, or this machine if none runs: database, sandbox, skills, model providers
     Doctor(Box<doctor::Doctor>),
-    /// Run small jobs that need no key, and show their results
+    /// Run example jobs that need no model key, and show their results
     Demo(Box<demo::Demo>),
-    /// Run tasks with a model, check what it made, and write a report
+    /// Run tasks with a model, check the results and write a report
     Eval(Box<eval::Eval>),
-    /// Run a Telegram bot: messages become jobs, results and approvals are messages
+    /// Run a Telegram bot that submits jobs, sends their results and asks for approvals
     Telegram(Box<telegram::Telegram>),
-    /// Print the completions of a shell
+    /// Print a shell completion script
     Completions(completions::Completions),
     /// Write the manual pages
     Man(man::Man),
@@ -149,12 +149,12 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it is a service or a part of one.
+    /// Whether the command runs a service or a part of one.
     pub(crate) fn keeps_data(&self) -> bool {
         matches!(self, Self::Up(_) | Self::Api(_) | Self::Worker(_))
     }
 
-    /// The choice of a service, for a command that uses one.
+    /// The service options of a command that uses a service.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         match self {
             Self::Run(run) => Some(&run.options.remote),
@@ -189,7 +189,7 @@ impl Command {
         }
     }
 
-    /// Whether it neither chooses nor starts a service.
+    /// Whether the command neither selects nor starts a service.
     pub(crate) fn is_independent(&self) -> bool {
         matches!(
             self,
@@ -203,7 +203,7 @@ impl Command {
     }
 }
 
-/// Runs the command that was asked for.
+/// Runs the selected command.
 pub(crate) async fn run(cli: Cli, config: Config) -> anyhow::Result<Exit> {
     match cli.command {
         Command::Run(options) => run::run(&options, &config).await,

@@ -1,4 +1,4 @@
-//! Completion of ids and names with those of the service.
+//! Shell completion of ids and names from the service.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::service::ServiceFile;
 use crate::session::{ServiceChoice, ServiceTarget};
 use crate::terminal::without_controls;
 
-/// A shell that waits longer is worse than one without candidates.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// The newest entries are offered.
+/// The deadline of a completion. A longer wait is worse than no candidates.
+const TIMEOUT: Duration = Duration::from_secs(2);
+/// The maximum number of candidates. The newest entries are offered.
 const MAX_CANDIDATES: usize = 100;
 
 pub(crate) fn jobs() -> ArgValueCompleter {
@@ -75,7 +75,8 @@ fn job_help(job: &Value) -> String {
     format!("{}: {}", text_of(&job["status"]), text_of(&job["title"]))
 }
 
-/// The entries of a list that begin with what was typed. None if no service answers: completion never fails.
+/// The entries of a list that start with the typed prefix. If no service answers, there are none: completion never
+/// fails.
 fn candidates(
     path: &str,
     value: &str,
@@ -104,6 +105,6 @@ fn list(path: &str) -> Option<Vec<Value>> {
     let client = connect(&url, &api_key).ok()?;
     let runtime = runtime::for_client().ok()?;
     let listing = client.list(path, &[], Some(MAX_CANDIDATES));
-    let listing = async { tokio::time::timeout(PATIENCE, listing).await };
+    let listing = async { tokio::time::timeout(TIMEOUT, listing).await };
     runtime.block_on(listing).ok()?.ok()
 }

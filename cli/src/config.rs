@@ -1,4 +1,4 @@
-//! `skillet.toml`. A flag wins over a variable, and a variable over the file.
+//! The configuration file `skillet.toml`. A flag wins over an environment variable, and a variable over the file.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use shared::model_name::ModelName;
 use shared::provider::{Provider, Providers};
 use toml::{Table, Value};
 
-/// The file that is read if it is there and none is named.
+/// The file that is read if it exists and no other file is named.
 const DEFAULT_FILE: &str = "skillet.toml";
 
-/// The settings that may be tables with a line for each model.
+/// The settings that may be tables with one line per model.
 const BY_MODEL: [&str; 2] = ["context_windows", "prices"];
 
-/// What the file says.
+/// The content of the configuration file.
 #[derive(Default)]
 pub(crate) struct Config {
-    /// Defaults of flags, by the flag's name with underscores.
+    /// Default values of flags, by the name of the flag with underscores.
     flags: BTreeMap<String, String>,
     providers: BTreeMap<String, Provider>,
 }
 
-/// Reads the file that `--config` or `SKILLET_CONFIG` names, else `skillet.toml` if there is one.
+/// Reads the file that `--config` or `SKILLET_CONFIG` names, else `skillet.toml` if it exists.
 pub(crate) fn load(definition: &clap::Command) -> anyhow::Result<Config> {
     let named = named_on_command_line();
     let path = path_of(named.as_deref());
@@ -33,14 +33,14 @@ pub(crate) fn load(definition: &clap::Command) -> anyhow::Result<Config> {
     Config::read(&path, definition)
 }
 
-/// The file that is named, else the one of `SKILLET_CONFIG`, else `skillet.toml`.
+/// The named file, else the file in `SKILLET_CONFIG`, else `skillet.toml`.
 pub(crate) fn path_of(named: Option<&Path>) -> PathBuf {
     let named = named.map(Path::to_owned);
     let named = named.or_else(|| std::env::var_os("SKILLET_CONFIG").map(PathBuf::from));
     named.unwrap_or_else(|| DEFAULT_FILE.into())
 }
 
-/// The file decides the flags' defaults, so it is looked for before they are parsed.
+/// The value of `--config`. The file sets the defaults of flags, so its name is needed before the flags are parsed.
 fn named_on_command_line() -> Option<PathBuf> {
     let mut arguments = std::env::args_os().skip(1);
     while let Some(argument) = arguments.next() {
@@ -55,7 +55,7 @@ fn named_on_command_line() -> Option<PathBuf> {
     None
 }
 
-/// The tables of providers, in which those of `anthropic` and `openai` need not repeat what is usual.
+/// Adds the default values of `anthropic` and `openai` to their provider tables.
 fn with_usual(mut providers: Value) -> Value {
     let tables = providers.as_table_mut().into_iter().flatten();
     for (name, table) in tables {
@@ -63,7 +63,7 @@ fn with_usual(mut providers: Value) -> Value {
             continue;
         };
         let kind = table.entry("kind").or_insert_with(|| name.clone().into());
-        // Another format has another usual place.
+        // Another protocol needs another base URL.
         if kind.as_str() != Some(name) {
             continue;
         }
@@ -75,12 +75,12 @@ fn with_usual(mut providers: Value) -> Value {
     providers
 }
 
-/// A table in the form that a flag takes.
+/// Converts a table to the value of a flag.
 fn joined(table: Table) -> anyhow::Result<String> {
     let lines = table.into_iter().map(|(model, value)| match value {
         Value::String(text) => Ok(format!("{model}={text}")),
         Value::Integer(number) => Ok(format!("{model}={number}")),
-        other => bail!("`{model}` cannot be {}", other.type_str()),
+        other => bail!("`{model}` cannot be of type {}", other.type_str()),
     });
     Ok(lines.collect::<anyhow::Result<Vec<_>>>()?.join(","))
 }
@@ -97,7 +97,7 @@ fn is_flag(command: &clap::Command, id: &str) -> bool {
 impl Config {
     /// Checks the values of all settings.
     pub(crate) fn check(&self, definition: &clap::Command) -> anyhow::Result<()> {
-        // The environment would win, and is not what is checked.
+        // Environment variables would override the values that are checked.
         let without_environment =
             |command: clap::Command| command.mut_args(|arg| arg.env(None::<&str>));
         let definition = definition.clone().mut_subcommands(without_environment);
@@ -116,7 +116,7 @@ impl Config {
         Ok(())
     }
 
-    /// The names of the settings, providers included.
+    /// The names of the settings, including providers.
     pub(crate) fn names(&self) -> Vec<String> {
         let providers = self
             .providers
@@ -130,7 +130,7 @@ impl Config {
         self.names().is_empty()
     }
 
-    /// Reads a file.
+    /// Reads and parses a file.
     pub(crate) fn read(path: &Path, definition: &clap::Command) -> anyhow::Result<Self> {
         let text = std::fs::read_to_string(path)
             .with_context(|| format!("cannot read {}", path.display()))?;
@@ -151,20 +151,20 @@ impl Config {
                 Value::String(text) => text,
                 value @ (Value::Integer(_) | Value::Boolean(_)) => value.to_string(),
                 Value::Table(table) if BY_MODEL.contains(&&*key) => joined(table)?,
-                other => bail!("`{key}` cannot be {}", other.type_str()),
+                other => bail!("`{key}` cannot be of type {}", other.type_str()),
             };
             config.flags.insert(key, default);
         }
         Ok(config)
     }
 
-    /// The command with the file's defaults for its flags.
+    /// The command with the values of the file as defaults of its flags.
     pub(crate) fn apply_to(&self, command: clap::Command) -> clap::Command {
         command
             .mut_args(
                 |argument| match self.flags.get(argument.get_id().as_str()) {
                     Some(default) if argument.get_long().is_some() => {
-                        // What must not show in the help when a variable sets it must not when the file does.
+                        // A value that the help hides if a variable sets it is also hidden if the file sets it.
                         let is_hidden = argument.is_hide_env_values_set();
                         argument
                             .default_value(default)
@@ -176,7 +176,7 @@ impl Config {
             .mut_subcommands(|command| self.apply_to(command))
     }
 
-    /// The providers of models, with the default model.
+    /// The model providers, with the default model.
     pub(crate) fn providers(&self, default_model: Option<ModelName>) -> Providers {
         Providers::new(self.providers.clone(), default_model)
     }
@@ -250,7 +250,7 @@ mod tests {
     fn a_setting_that_does_not_exist_is_named() {
         let error = |text| format!("{:#}", parse(text).err().unwrap());
         assert_eq!(error("slot = 3"), "there is no setting `slot`");
-        assert_eq!(error("slots = [3]"), "`slots` cannot be array");
+        assert_eq!(error("slots = [3]"), "`slots` cannot be of type array");
         assert!(
             error("[providers.x]\nkind = \"soap\"\nbase_url = \"u\"")
                 .contains("unknown variant `soap`")

@@ -1,11 +1,12 @@
-//! The client for a service, as a command uses it.
+//! The client that commands use to call a service.
 
 use skillet_client::{Client, Error, Timing};
 
-/// Connections of an event stream that may fail in a row: two minutes, which is longer than a restart of the service.
+/// The number of failed connections in a row after which an event stream ends with an error. They take two minutes,
+/// which is longer than a restart of the service.
 const STREAM_ATTEMPTS: u32 = 16;
 
-/// A client that reports a failure at once: the person at the terminal decides whether to try again.
+/// Creates a client that reports a failed request at once. The user at the terminal decides whether to try again.
 pub(crate) fn connect(url: &str, api_key: &str) -> Result<Client, Error> {
     let timing = Timing {
         attempts: 1,

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context;
 
-/// Opens an address in a browser. `false`: there is no desktop.
+/// Opens an address in a browser. Returns `false` if there is no desktop.
 pub(crate) fn open(address: &str) -> anyhow::Result<bool> {
     let Some(program) = browser() else {
         return Ok(false);

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// The data directory that was asked for, or the usual one; made if it is missing.
+/// Returns the given data directory, or the default one. Creates it if it is missing.
 pub(crate) fn data(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let path = data_path(asked)?;
     make(&path)?;
     Ok(path)
 }
 
-/// Where that is, whether or not it is there.
+/// Returns the path of the data directory, whether or not it exists.
 pub(crate) fn data_path(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     match asked {
         Some(path) => Ok(std::path::absolute(path)?),
@@ -22,7 +22,7 @@ pub(crate) fn data_path(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     }
 }
 
-/// The directory of the user's own configuration, whether or not it exists. For root too it is the user's own.
+/// The configuration directory of the user, whether or not it exists. Root has one in its home directory too.
 pub(crate) fn config_path() -> anyhow::Result<PathBuf> {
     let base = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
     if let Some(base) = base.filter(|base| base.is_absolute()) {
@@ -32,7 +32,7 @@ pub(crate) fn config_path() -> anyhow::Result<PathBuf> {
     Ok(Path::new(&home).join(".config/skillet"))
 }
 
-/// The cache directory; made if it is missing.
+/// Returns the cache directory. Creates it if it is missing.
 pub(crate) fn cache() -> anyhow::Result<PathBuf> {
     let path = usual("XDG_CACHE_HOME", ".cache", "/var/cache/skillet")?;
     make(&path)?;
@@ -55,19 +55,19 @@ fn usual(variable: &str, under_home: &str, for_root: &str) -> anyhow::Result<Pat
 }
 
 fn make(path: &Path) -> anyhow::Result<()> {
-    create(path).with_context(|| format!("cannot make {}", path.display()))
+    create(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Creates a directory where it is missing, and those above it, whatever the process's umask. Nobody else may read it.
-/// As root the database and commands run as other users, who must be able to pass through.
+/// Creates a directory and its missing parents, independent of the umask. Other users cannot read them. If this process
+/// is root, other users can traverse them, because the database and commands run as other users.
 ///
-/// Those that exist stay as they are.
+/// Existing directories are not changed.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     let is_root = rustix::process::geteuid().is_root();
     create_with_mode(path, if is_root { 0o711 } else { 0o700 })
 }
 
-/// The same for a directory that only this user may enter.
+/// Creates a directory and its missing parents so that only this user may enter them.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     create_with_mode(path, 0o700)
 }
@@ -80,7 +80,7 @@ fn create_with_mode(path: &Path, mode: u32) -> io::Result<()> {
     for directory in missing.into_iter().rev() {
         match fs::create_dir(directory) {
             Ok(()) => fs::set_permissions(directory, Permissions::from_mode(mode))?,
-            // Another process was first.
+            // Another process created it first.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(error),
         }
@@ -88,10 +88,10 @@ fn create_with_mode(path: &Path, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Closes a directory of ours to all other users. One that belongs to somebody else stays as it is, with a warning if
-/// it is open.
+/// Removes the access of all other users to a directory of this user. A directory of another user is not changed, but
+/// causes a warning if it is accessible.
 pub(crate) fn close(path: &Path) -> anyhow::Result<()> {
-    let look = || format!("cannot look at {}", path.display());
+    let look = || format!("cannot read the permissions of {}", path.display());
     let metadata = fs::metadata(path).with_context(look)?;
     let mode = metadata.mode() & 0o7777;
     if mode & 0o077 == 0 {
@@ -99,23 +99,29 @@ pub(crate) fn close(path: &Path) -> anyhow::Result<()> {
     }
     if metadata.uid() != rustix::process::geteuid().as_raw() {
         let path = path.display();
-        tracing::warn!("other users of this machine may read {path}: have its owner close it");
+        tracing::warn!(
+            "other users of this machine may read {path}: its owner should run chmod go-rwx {path}"
+        );
         return Ok(());
     }
-    fs::set_permissions(path, Permissions::from_mode(mode & !0o077))
-        .with_context(|| format!("cannot close {} to other users", path.display()))
+    fs::set_permissions(path, Permissions::from_mode(mode & !0o077)).with_context(|| {
+        format!(
+            "cannot remove the access of other users to {}",
+            path.display()
+        )
+    })
 }
 
-/// Warns of a directory whose files other users could replace. It may be meant for more than Skillet, so it is not
-/// closed.
+/// Warns about a directory whose files other users could replace. The directory may have other uses too, so its mode is
+/// not changed.
 pub(crate) fn warn_if_writable(path: &Path) {
     if fs::metadata(path).is_ok_and(|metadata| metadata.mode() & 0o022 != 0) {
         let path = path.display();
-        tracing::warn!("other users of this machine may write to {path}: chmod go-w {path}");
+        tracing::warn!("other users of this machine may write to {path}: run chmod go-w {path}");
     }
 }
 
-/// Writes a file that only this user can read, all of it or nothing.
+/// Atomically writes a file that only this user can read.
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
     let side = path.with_extension("new");
     fs::write(&side, "")

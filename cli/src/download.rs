@@ -1,4 +1,4 @@
-//! Files of jobs on this machine.
+//! Downloads of the files of jobs.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -10,10 +10,10 @@ use shared::id::JobId;
 use shared::job::Output;
 use skillet_client::Client;
 
-/// The treatment of a file that exists already.
+/// The handling of a file that already exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existing {
-    /// It stays, and the new file gets a number: `a-2.csv`.
+    /// The existing file is kept, and the new file gets a number: `a-2.csv`.
     Keep,
     Overwrite,
 }
@@ -28,7 +28,8 @@ impl Existing {
     }
 }
 
-/// Saves the outputs of a job under their names; returns where. Two of the same name get different ones.
+/// Saves the outputs of a job under their names and returns the paths. Outputs with the same name get different file
+/// names.
 pub(crate) async fn save_outputs(
     client: &Client,
     job: JobId,
@@ -45,14 +46,14 @@ pub(crate) async fn save_outputs(
         };
         let path = save_asset(client, asset, directory, existing).await;
         saved.push(path.with_context(|| {
-            format!("not all files are saved here; the service has them: skillet jobs download {job} -o DIR")
+            format!("not all files were saved; download them from the service: skillet jobs download {job} -o DIR")
         })?);
     }
     Ok(saved)
 }
 
-/// Saves an asset under its name or another one; returns where. A download that failed leaves nothing, and an existing
-/// file as it was.
+/// Saves an asset under its name, or under a numbered one, and returns the path. A failed download leaves no new file
+/// and does not change an existing one.
 pub(crate) async fn save_asset(
     client: &Client,
     asset: &Asset,
@@ -60,8 +61,8 @@ pub(crate) async fn save_asset(
     existing: Existing,
 ) -> anyhow::Result<PathBuf> {
     std::fs::create_dir_all(directory)
-        .with_context(|| format!("cannot make {}", directory.display()))?;
-    // The service says so, but it may not be ours.
+        .with_context(|| format!("cannot create {}", directory.display()))?;
+    // The service sends plain file names, but the server may be another program.
     let name = file_name(&asset.name);
     match existing {
         Existing::Keep => {
@@ -80,7 +81,7 @@ pub(crate) async fn save_asset(
     }
 }
 
-/// Creates an empty file of that name, or of the first free one of `a-2.csv`, `a-3.csv`, …
+/// Creates an empty file with this name, or with the first free name of `a-2.csv`, `a-3.csv`, …
 fn reserve(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),
@@ -97,5 +98,8 @@ fn reserve(directory: &Path, name: &str) -> anyhow::Result<PathBuf> {
             }
         }
     }
-    bail!("all names like {name} are taken in {}", directory.display())
+    bail!(
+        "too many files with names like {name} in {}; choose another directory",
+        directory.display()
+    )
 }

@@ -8,18 +8,18 @@ use shared::event::{AssetCreated, Event, EventData, ToolCompleted, ToolOutcome, 
 use crate::output::seconds;
 use crate::terminal::without_controls;
 
-/// The longest line about a call.
+/// The maximum length of an argument or an output in a line.
 const MAX_CHARS: usize = 100;
 
-/// Turns events into lines.
+/// Formats events as lines.
 #[derive(Default)]
 pub(crate) struct EventLines {
-    /// Lines that calls printed, by call.
+    /// The number of lines that tool calls printed, by call id.
     printed: HashMap<String, usize>,
 }
 
 impl EventLines {
-    /// The line of a step: a call, a file, a warning.
+    /// The line of a step: a tool call, a file, a warning.
     pub(crate) fn step(&mut self, data: &EventData) -> Option<String> {
         match data {
             EventData::ToolStarted(started) => Some(tool_started(started)),
@@ -38,9 +38,9 @@ impl EventLines {
         }
     }
 
-    /// The lines of an event in a log: steps, what the model said, and changes of the job's state.
+    /// The lines of an event in a log: steps, messages of the model, and changes of the job's state.
     pub(crate) fn of(&mut self, event: &Event) -> Vec<String> {
-        // An unknown type is of a newer release.
+        // An unknown type comes from a newer release.
         let Ok(data) = event.parse() else {
             return Vec::new();
         };
@@ -74,7 +74,7 @@ impl EventLines {
         };
         match (completed.outcome, completed.exit_code) {
             (ToolOutcome::Ok, _) => format!("  ✓ {time}{lines}"),
-            (ToolOutcome::Timeout, _) => format!("  ✗ {time}, its time ran out"),
+            (ToolOutcome::Timeout, _) => format!("  ✗ {time}, timed out"),
             (ToolOutcome::Cancelled, _) => "  ✗ cancelled".to_owned(),
             (_, Some(code)) => format!("  ✗ {time}, exit code {code}{lines}"),
             (_, None) => format!("  ✗ {}", first_line(&completed.output)),
@@ -86,7 +86,7 @@ fn tool_started(started: &ToolStarted) -> String {
     format!("⚡ {}", call(started))
 }
 
-/// A call with its most telling argument.
+/// A tool call with its most informative argument.
 pub(crate) fn call(started: &ToolStarted) -> String {
     format!(
         "{}: {}",
@@ -101,7 +101,7 @@ fn asset_created(created: &AssetCreated) -> String {
     format!("  ⬇ {name} ({}, {size} bytes)", asset.content_type)
 }
 
-/// The one argument that says most.
+/// The most informative argument.
 fn summary(input: &Value) -> String {
     let telling = ["command", "path", "url", "query"]
         .iter()

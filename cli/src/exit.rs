@@ -2,18 +2,18 @@
 
 use shared::job::{Job, JobErrorCode, LoopStop, Status};
 
-/// The result of a command that was understood.
+/// The result of a command with valid arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// It did what it should.
+    /// The command succeeded.
     Done,
-    /// It failed, and the reason has been printed.
+    /// The command failed, and the reason has been printed.
     Failed,
     /// The job was stopped by one of its limits.
     LimitReached,
     /// The job failed or was cancelled.
     JobFailed,
-    /// The user interrupted it.
+    /// The user interrupted the command.
     Interrupted,
 }
 
@@ -42,7 +42,7 @@ impl Exit {
     }
 }
 
-/// Whether the loop stopped before the model had finished.
+/// Whether a limit stopped the agent loop before the model had finished.
 pub(crate) fn is_limit(stop: LoopStop) -> bool {
     match stop {
         LoopStop::EndTurn | LoopStop::Refusal => false,

@@ -1,4 +1,4 @@
-//! A job that is followed at the terminal, until it ends.
+//! The display of a job at the terminal until it ends.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -12,22 +12,22 @@ use crate::approval_prompt::ApprovalPrompt;
 use crate::progress::ProgressDisplay;
 use crate::terminal::say;
 
-/// A job that starts sooner is not asked why it waits.
+/// The wait before the first check why a job is queued. Most jobs start sooner.
 const FIRST_LOOK: Duration = Duration::from_millis(300);
 const LOOK_INTERVAL: Duration = Duration::from_secs(2);
 
-/// The end of following a job.
+/// The result of following a job.
 pub(crate) enum Followed {
-    /// It ended, perhaps because the user cancelled it.
+    /// The job ended, possibly because the user cancelled it.
     Ended {
         job: Box<Job>,
         was_interrupted: bool,
     },
-    /// The user did not want to wait for the end of the cancellation.
+    /// The user did not wait for the end of the cancellation.
     Left,
 }
 
-/// Follows a job to its end. The first Ctrl-C cancels it, the second leaves.
+/// Follows a job to its end. The first Ctrl-C cancels the job, the second one stops waiting.
 pub(crate) async fn follow(
     client: &Client,
     job: &Job,
@@ -58,7 +58,7 @@ pub(crate) async fn follow(
     })
 }
 
-/// Shows what a job does until it ends, and asks about its calls that wait for a person.
+/// Shows the progress of a job until it ends, and asks about its pending approvals.
 pub(crate) async fn watch(client: &Client, job: &Job) -> anyhow::Result<()> {
     let progress = ProgressDisplay::new();
     let turning = progress.turning();
@@ -98,13 +98,14 @@ async fn watch_with(
                 }
                 look.set(why_queued(client, job, LOOK_INTERVAL));
             }
-            // A typed line is read here, and its answer is sent where nothing cancels it.
+            // Only reading the line can be cancelled here. The answer is sent in the handler, which is not cancelled.
             line = prompt.line() => prompt.answer(line?, &mut progress).await?,
         }
     }
 }
 
-/// Waits, then asks why the job does not run. An error shows in the stream of events, too.
+/// Waits, then asks the service why the job does not run. Errors are ignored, because the event stream reports them
+/// too.
 async fn why_queued(client: &Client, job: &Job, wait: Duration) -> Option<QueuePlace> {
     sleep(wait).await;
     client.job(job.id).await.ok()?.queue

@@ -1,4 +1,4 @@
-//! Secret values from the terminal, without showing them, or from standard input.
+//! Input of secret values: hidden at a terminal, or from standard input.
 
 use std::io::{IsTerminal, Read, Stdin, stdin};
 
@@ -7,7 +7,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use crate::terminal::{say, say_without_break};
 
-/// The most that is read of a value. The service has a lower limit.
+/// The maximum size of a value. The service has a lower limit.
 const MAX_BYTES: usize = 1024 * 1024;
 
 const INTERRUPT: u8 = 0x03;
@@ -16,14 +16,14 @@ const BACKSPACE: u8 = 0x08;
 const KILL_LINE: u8 = 0x15;
 const DELETE: u8 = 0x7f;
 
-/// Reads a value, from where neither the list of processes nor a shell's history shows it. At a terminal it is one line
-/// that is not shown; `None` on Ctrl-C. Else it is all of standard input without a final line break.
+/// Reads a value without exposing it in the process list or the shell history. At a terminal, reads one line without
+/// showing it, and returns `None` on Ctrl-C. Otherwise reads all of standard input without a final line break.
 pub(crate) fn read_hidden(what: &str) -> anyhow::Result<Option<String>> {
     let input = stdin();
     let value = if input.is_terminal() {
         say_without_break(&format!("{what} (not shown): "));
         let typed = read_keys(&input);
-        // The line break that was typed is not shown either.
+        // The typed line break is not shown either.
         say("");
         typed.context("cannot read the terminal")?
     } else {
@@ -44,7 +44,7 @@ pub(crate) fn read_hidden(what: &str) -> anyhow::Result<Option<String>> {
     Ok(Some(value.strip_suffix('\r').unwrap_or(value).to_owned()))
 }
 
-/// A terminal that neither shows nor interprets what is typed, until this is dropped.
+/// A terminal without echo and input processing, until this is dropped.
 struct Silence<'a> {
     terminal: &'a Stdin,
     before: Termios,
@@ -54,7 +54,7 @@ impl<'a> Silence<'a> {
     fn begin(terminal: &'a Stdin) -> std::io::Result<Self> {
         let before = tcgetattr(terminal)?;
         let mut silent = before.clone();
-        // Ctrl-C is a key here: a signal would end the process and leave the terminal silent.
+        // Ctrl-C is read as a key, because a signal would end the process and leave the terminal without echo.
         silent.local_modes -= LocalModes::ECHO | LocalModes::ICANON | LocalModes::ISIG;
         tcsetattr(terminal, OptionalActions::Flush, &silent)?;
         Ok(Self { terminal, before })
@@ -72,7 +72,7 @@ fn read_keys(terminal: &Stdin) -> std::io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     let mut key = [0];
     while line.len() <= MAX_BYTES {
-        // Not through the buffer of `Stdin`, which reads more than a line.
+        // Bypasses the buffer of `Stdin`, which would read more than a line.
         if rustix::io::retry_on_intr(|| rustix::io::read(terminal, &mut key))? == 0 {
             break;
         }

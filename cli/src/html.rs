@@ -1,6 +1,6 @@
-//! Text in HTML pages.
+//! Escaping of text in HTML pages.
 
-/// The text as HTML, also in an attribute with double quotes.
+/// Escapes text for HTML, including attributes in double quotes.
 pub(crate) fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")

@@ -1,4 +1,4 @@
-//! The one binary, `skillet`: the service and its parts, and a client for the terminal.
+//! The `skillet` binary: the service and its parts, and a client for the terminal.
 
 mod approval_prompt;
 mod args;
@@ -45,7 +45,7 @@ use crate::trace::Exporter;
 
 /// Runs the program with the arguments of this process.
 pub fn main() -> ExitCode {
-    // Before there is a second thread: it forks.
+    // This must run before there is a second thread, because it forks.
     if std::env::args_os()
         .nth(1)
         .is_some_and(|task| task == "sandbox-init")
@@ -67,7 +67,7 @@ pub fn main() -> ExitCode {
         return usage(&error.context("--log"));
     }
     if cli.command.keeps_data() {
-        // Nobody else reads the files of a service, whatever the mask of whoever starts it.
+        // Other users must not read the files of a service, whatever umask the process inherits.
         rustix::process::umask(Mode::RWXG | Mode::RWXO);
     }
     let ended = match cli.command.remote() {
@@ -76,7 +76,7 @@ pub fn main() -> ExitCode {
         _ => runtime::for_service().and_then(|runtime| {
             let exporter = Exporter::start(runtime.handle());
             let ended = runtime.block_on(command::run(cli, config));
-            // While there is a runtime to send the last spans.
+            // The last spans are sent while the runtime still exists.
             drop(exporter);
             ended
         }),
@@ -91,7 +91,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Runs a command that only talks to a service, on this thread.
+/// Runs a command that starts no service, on this thread.
 fn run_client(cli: Cli, config: Config) -> anyhow::Result<Exit> {
     runtime::for_client()?.block_on(command::run(cli, config))
 }

@@ -1,4 +1,4 @@
-//! The binary.
+//! The `skillet` binary.
 
 fn main() -> std::process::ExitCode {
     cli::main()

@@ -8,9 +8,9 @@ use shared::secret::{MasterKeys, generate_master_key};
 use crate::args::MasterKeyOptions;
 use crate::directory;
 
-/// The keys that the options name; `None` if they name none.
+/// Returns the configured keys, or `None` if there are none.
 pub(crate) fn configured(options: &MasterKeyOptions) -> anyhow::Result<Option<MasterKeys>> {
-    // A variable that is set to nothing is as good as none.
+    // An empty variable counts as not set.
     let is_some = |key: &&str| !key.trim().is_empty();
     let current = options.master_key.as_deref().filter(is_some);
     let earlier = options.previous_master_keys.iter().map(String::as_str);
@@ -18,7 +18,7 @@ pub(crate) fn configured(options: &MasterKeyOptions) -> anyhow::Result<Option<Ma
     let Some(current) = current else {
         ensure!(
             earlier.is_empty(),
-            "there are previous master keys and no current one: set SKILLET_MASTER_KEY, too"
+            "there are previous master keys but no current one: set SKILLET_MASTER_KEY, too"
         );
         return Ok(None);
     };
@@ -28,8 +28,8 @@ pub(crate) fn configured(options: &MasterKeyOptions) -> anyhow::Result<Option<Ma
         .map(Some)
 }
 
-/// The file with the keys of a data directory, one a line: the current key, then earlier ones. Only who holds
-/// the directory may change it.
+/// The key file of a data directory, with one key per line: the current key, then previous keys. Only the holder of the
+/// directory lock may change it.
 pub(crate) struct KeyFile(PathBuf);
 
 impl KeyFile {
@@ -37,7 +37,7 @@ impl KeyFile {
         Self(home.join("master_key"))
     }
 
-    /// The keys, of which the first is made if there is none.
+    /// Reads the keys. Creates the first key if there is no file.
     pub(crate) fn read_or_make(&self) -> anyhow::Result<MasterKeys> {
         if !self.0.exists() {
             self.write(&[generate_master_key()])?;
@@ -45,7 +45,7 @@ impl KeyFile {
         self.parse(&self.read()?)
     }
 
-    /// Makes another key the current one. Those before stay as earlier ones, until they are forgotten.
+    /// Adds a new current key. The existing keys stay as previous keys until [`Self::forget_earlier`] removes them.
     pub(crate) fn renew(&self) -> anyhow::Result<MasterKeys> {
         let mut keys = self.read()?;
         self.parse(&keys)?;
@@ -54,7 +54,7 @@ impl KeyFile {
         self.parse(&keys)
     }
 
-    /// Leaves only the current key, when nothing is encrypted under another.
+    /// Removes all keys except the current one. Nothing may be encrypted under the other keys.
     pub(crate) fn forget_earlier(&self) -> anyhow::Result<()> {
         let mut keys = self.read()?;
         keys.truncate(1);

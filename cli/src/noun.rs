@@ -11,7 +11,7 @@ use crate::session::Session;
 
 /// The verbs of a noun.
 pub(crate) trait Verb: Subcommand {
-    /// The verb of the noun alone, which shows or lists.
+    /// The verb that a noun without a verb runs. It shows or lists.
     fn default() -> Self;
 
     /// Whether the verb needs a service.
@@ -28,7 +28,7 @@ pub(crate) trait Verb: Subcommand {
     async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit>;
 }
 
-/// A noun with a verb, or alone. The options are accepted before and after the verb.
+/// A noun with an optional verb. The options are accepted before and after the verb.
 #[derive(Args)]
 pub(crate) struct Noun<V: Subcommand> {
     #[command(subcommand)]
@@ -38,7 +38,7 @@ pub(crate) struct Noun<V: Subcommand> {
 }
 
 impl<V: Verb> Noun<V> {
-    /// The choice of a service, if the verb needs one.
+    /// The service options, if the verb needs a service.
     pub(crate) fn remote(&self) -> Option<&Remote> {
         let needs_service = match &self.verb {
             Some(verb) => verb.needs_service(&self.options),
@@ -53,7 +53,7 @@ impl<V: Verb> Noun<V> {
     }
 }
 
-/// A verb without a noun: `skillet usage`, and those of earlier versions, such as `skillet list`.
+/// A verb without a noun: `skillet usage`, and verbs of earlier versions such as `skillet list`.
 #[derive(Args)]
 pub(crate) struct Alone<A: Args> {
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! The output of a command: a table, JSON, or ids alone.
+//! The output of a command: a table, JSON, or only ids.
 
 mod cell;
 mod fields;
@@ -18,7 +18,7 @@ pub(crate) use instant::{parse_instant, seconds};
 pub(crate) use table::Column;
 pub(crate) use view::View;
 
-/// The form of a command's output.
+/// The output format of a command.
 #[derive(Args, Clone, Copy, Default)]
 pub(crate) struct OutputFormat {
     /// Print JSON, one object per line
@@ -29,7 +29,7 @@ pub(crate) struct OutputFormat {
     pub(crate) quiet: bool,
 }
 
-/// The display of a kind of resource.
+/// The display settings of a kind of resource.
 pub(crate) struct ResourceKind {
     /// The field that identifies an entry.
     pub(crate) id: &'static str,
@@ -51,7 +51,7 @@ impl OutputFormat {
         lines.iter().try_for_each(|line| print(line))
     }
 
-    /// Prints one entry: `show` prints the form for people.
+    /// Prints one entry. `show` prints the human-readable form.
     pub(crate) fn one(
         self,
         id: &str,
@@ -72,7 +72,7 @@ impl OutputFormat {
         self.one(&text_of(&entry[kind.id]), entry, || print_fields(entry))
     }
 
-    /// Prints that something was done to an entry, such as `deleted`.
+    /// Prints the action that was done to an entry, such as `deleted`.
     pub(crate) fn done(self, kind: &ResourceKind, done: &str, id: &str) -> anyhow::Result<()> {
         let entry = json!({kind.id: id, done: true});
         self.one(id, &entry, || print(&format!("{done} {id}")))

@@ -1,9 +1,8 @@
 //! The embedded Postgres: a private server that Skillet starts, adopts and stops.
 //!
-//! It listens on a Unix socket in a private directory and nowhere else, so every user who
-//! can open the socket is trusted. Nothing that a crash leaves behind needs a hand: a server that outlived
-//! its Skillet is adopted, a pid file that outlived its server is seen through, and a half-made
-//! cluster is made again.
+//! The server listens only on a Unix socket in a private directory, so every user who can open the socket is trusted.
+//! Recovery from a crash is automatic: a server that outlived its Skillet process is adopted, a stale pid file is
+//! detected, and an incomplete cluster is created again.
 
 mod account;
 mod binaries;
@@ -30,22 +29,21 @@ pub use settings::PostgresSettings;
 
 /// A private Postgres on a Unix socket, in a directory that this process alone manages.
 ///
-/// Dropping it stops the server and waits for that; [`Postgres::stop`] also tells how it went.
+/// Dropping it stops the server and waits until it has ended. [`Postgres::stop`] also returns the error.
 pub struct Postgres {
     server: Option<PostgresServer>,
     socket: Socket,
-    // Held until the server is down: the next manager must not find it half stopped.
+    // Held until the server has ended, so that the next manager does not find it half stopped.
     _directory: Directory,
 }
 
 impl Postgres {
-    /// Starts the server of `directory`, creating its cluster the first time, or adopts the one
-    /// that is still running there. Blocks, for seconds the first time and for minutes after a
-    /// crash in the middle of heavy writing.
+    /// Starts the server of `directory`, or adopts the server that is still running there. The first start creates the
+    /// cluster. Blocks for seconds at the first start, and for minutes after a crash during heavy writes.
     ///
-    /// `directory` is for Postgres alone. As root the server runs as another user, who must be
-    /// able to pass through every directory above it, and above `cache`, where the programs are
-    /// kept should they have to be downloaded. `progress` gets a line whenever a wait begins.
+    /// `directory` must be used only by Postgres. Programs that must be downloaded are kept in `cache`. If this process
+    /// is root, the server runs as another user, who must be able to traverse all parents of both directories.
+    /// `progress` receives a line whenever a wait begins.
     pub fn start(
         directory: &Path,
         cache: &Path,
@@ -91,13 +89,13 @@ impl Postgres {
         })
     }
 
-    /// The URL of the named database, which need not exist; `postgres` always does.
+    /// The URL of the named database. The database need not exist; `postgres` always does.
     pub fn url(&self, database: &str) -> String {
         self.socket.url(database)
     }
 
-    /// Stops the server: connections are closed and the cluster is left clean, unless it does not
-    /// obey in time and has to be killed. That loses nothing either, but the next start recovers.
+    /// Stops the server: closes the connections and shuts the cluster down cleanly. A server that does not stop in time
+    /// is killed. This loses no data, but the next start recovers the cluster.
     pub fn stop(mut self) -> Result<(), PostgresError> {
         self.stop_once()
     }
@@ -120,7 +118,7 @@ impl Drop for Postgres {
     }
 }
 
-/// The directories of this machine that hold the programs of a PostgreSQL, the preferred one first.
+/// The directories of this machine that contain the programs of PostgreSQL, the preferred one first.
 pub fn installed() -> Vec<PathBuf> {
     binaries::installed()
 }

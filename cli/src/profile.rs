@@ -1,4 +1,4 @@
-//! Profiles: services that the user logged in to, in a file that only they can read.
+//! Profiles: services that the user logged in to, in a file that only the user can read.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use crate::directory;
 /// The name of the service on this machine. It needs no profile.
 pub(crate) const LOCAL: &str = "local";
 
-/// A service and a key for it.
+/// A service and its API key.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Profile {
@@ -24,7 +24,7 @@ pub(crate) struct Profile {
 #[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Profiles {
-    /// The profile of commands that name none.
+    /// The default profile of commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) current: Option<String>,
     #[serde(default)]
@@ -32,7 +32,7 @@ pub(crate) struct Profiles {
 }
 
 impl Profiles {
-    /// The file, whether or not it exists.
+    /// The path of the file, whether or not it exists.
     pub(crate) fn file() -> anyhow::Result<PathBuf> {
         Ok(directory::config_path()?.join("profiles.toml"))
     }
@@ -41,7 +41,7 @@ impl Profiles {
         let file = Self::file()?;
         match std::fs::read_to_string(&file) {
             Ok(text) => toml::from_str(&text)
-                // The parser's message quotes the line, which may have a key.
+                // The full message of the parser quotes the line, which may contain a key.
                 .map_err(|error| anyhow::anyhow!(error.message().to_owned()))
                 .with_context(|| format!("cannot read {}", file.display())),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Self::default()),
@@ -55,16 +55,16 @@ impl Profiles {
             .parent()
             .expect("the file is in the configuration directory");
         directory::create_private(folder)
-            .with_context(|| format!("cannot make {}", folder.display()))?;
+            .with_context(|| format!("cannot create {}", folder.display()))?;
         directory::write_private(&file, &toml::to_string(self)?)
     }
 
-    /// The profile with that name.
+    /// The profile with this name.
     pub(crate) fn get(&self, name: &str) -> anyhow::Result<&Profile> {
         self.profiles.get(name).with_context(|| {
             let names: Vec<_> = self.profiles.keys().map(String::as_str).chain([LOCAL]).collect();
             format!(
-                "there is no profile `{name}`; there are: {} (`skillet login URL --profile {name}` makes it)",
+                "there is no profile `{name}`; there are: {} (`skillet login URL --profile {name}` creates it)",
                 names.join(", ")
             )
         })

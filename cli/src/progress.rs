@@ -12,15 +12,15 @@ use crate::event_line::{EventLines, call};
 use crate::queue_reason;
 use crate::terminal::{say, say_without_break};
 
-/// The time between two pictures of the spinner.
+/// The time between two frames of the spinner.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Lines on standard error; with a spinner if that is a terminal.
+/// Lines on standard error, with a spinner if that is a terminal.
 pub(crate) struct ProgressDisplay {
     spinner: ProgressBar,
     is_terminal: bool,
     lines: EventLines,
-    /// The reason that was shown last.
+    /// The last reason that was printed.
     reason: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl ProgressDisplay {
         }
     }
 
-    /// Turns the spinner for as long as it is polled: there may be no thread for that.
+    /// Turns the spinner while the future is polled, because there may be no other thread to do it.
     pub(crate) fn turning(&self) -> impl Future<Output = Infallible> + use<> {
         let spinner = self.spinner.clone();
         async move {
@@ -58,7 +58,7 @@ impl ProgressDisplay {
 
     /// Shows an event.
     pub(crate) fn show(&mut self, event: &Event) {
-        // An unknown type is of a newer release.
+        // An unknown type comes from a newer release.
         let Ok(data) = event.parse() else { return };
         if let Some(line) = self.lines.step(&data) {
             self.say(&line);
@@ -68,7 +68,7 @@ impl ProgressDisplay {
             EventData::MessageDelta(_) => "the model is writing",
             EventData::ReasoningDelta(_) => "the model is thinking",
             EventData::MessageCompleted(_) => "working",
-            EventData::JobWaiting(_) => "waiting for a person",
+            EventData::JobWaiting(_) => "waiting for approval",
             EventData::JobRetrying(_) | EventData::JobResumed(_) => "queued",
             EventData::ToolStarted(started) => return self.spinner.set_message(call(started)),
             _ => return,
@@ -76,7 +76,7 @@ impl ProgressDisplay {
         self.spinner.set_message(message);
     }
 
-    /// Shows why the job does not run. A reason that may last stays on the screen, once.
+    /// Shows why the job does not run. A reason that may last is also printed once as a line.
     pub(crate) fn queued(&mut self, place: &QueuePlace) {
         let reason = queue_reason::describe(place);
         self.spinner.set_message(format!("queued: {reason}"));
@@ -86,15 +86,15 @@ impl ProgressDisplay {
         }
     }
 
-    /// Shows a question and leaves the rest of the line to the answer.
+    /// Shows a question and leaves the rest of the line for the answer.
     pub(crate) fn ask(&mut self, question: &str) {
         self.spinner.set_draw_target(ProgressDrawTarget::hidden());
-        // The spinner's last picture is still there.
+        // The last frame of the spinner is still on the line.
         let clear = if self.is_terminal { "\r\x1b[2K" } else { "" };
         say_without_break(&format!("{clear}{question}"));
     }
 
-    /// Shows again that something is going on.
+    /// Shows the spinner again.
     pub(crate) fn go_on(&mut self) {
         if self.is_terminal {
             self.spinner.set_draw_target(ProgressDrawTarget::stderr());

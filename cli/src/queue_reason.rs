@@ -1,25 +1,25 @@
-//! Reasons why a queued job does not run, in words.
+//! Descriptions of the reasons why a queued job does not run.
 
 use chrono::SecondsFormat;
 use shared::job::QueuePlace;
 
-/// The reason, and what to do about it.
+/// Describes the reason, and the remedy if there is one.
 pub(crate) fn describe(place: &QueuePlace) -> String {
     match place {
         QueuePlace::Position { position: 0 } => "it is next".to_owned(),
-        QueuePlace::Position { position: 1000.. } => "1000 jobs or more are before it".to_owned(),
-        QueuePlace::Position { position: 1 } => "1 job is before it".to_owned(),
-        QueuePlace::Position { position } => format!("{position} jobs are before it"),
+        QueuePlace::Position { position: 1000.. } => "1000 jobs or more are ahead of it".to_owned(),
+        QueuePlace::Position { position: 1 } => "1 job is ahead of it".to_owned(),
+        QueuePlace::Position { position } => format!("{position} jobs are ahead of it"),
         QueuePlace::Scheduled { run_at } => format!(
             "it starts at {}",
             run_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         ),
         QueuePlace::EarlierJob { job_id } => format!("{job_id} of its conversation has not ended"),
         QueuePlace::QueuePaused => {
-            "the queue is paused; `skillet queue resume` ends that".to_owned()
+            "the queue is paused; `skillet queue resume` resumes it".to_owned()
         }
         QueuePlace::SkillPaused { skill } => {
-            format!("the skill is paused; `skillet queue resume --skill {skill}` ends that")
+            format!("the skill is paused; `skillet queue resume --skill {skill}` resumes it")
         }
         QueuePlace::NoWorker => "no worker is running; start one with `skillet worker`".to_owned(),
         QueuePlace::MissingPrograms { programs } => {
@@ -29,7 +29,7 @@ pub(crate) fn describe(place: &QueuePlace) -> String {
             )
         }
         QueuePlace::NoNetwork => {
-            "no worker that has its programs gives commands a network; see `skillet workers`"
+            "no worker with its programs gives commands network access; see `skillet workers`"
                 .to_owned()
         }
         QueuePlace::TenantCap { max_running } => {
@@ -38,7 +38,7 @@ pub(crate) fn describe(place: &QueuePlace) -> String {
     }
 }
 
-/// Whether the job will run by itself before long.
+/// Whether the job will run soon without intervention.
 pub(crate) fn is_ordinary(place: &QueuePlace) -> bool {
     matches!(
         place,

@@ -6,11 +6,11 @@ use std::thread;
 use anyhow::Context;
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads that a service needs at least; with fewer it does not start.
+/// The number of threads that a service needs at least. With fewer it does not start.
 const SERVICE_THREADS: usize = 16;
 
-/// The runtime of a command that only talks to a service. It has no thread but this one, so the command works where
-/// no other can be started.
+/// The runtime of a command that only talks to a service. It uses only the current thread, so the command works even if
+/// no other thread can be started.
 pub(crate) fn for_client() -> anyhow::Result<Runtime> {
     Builder::new_current_thread()
         .enable_all()
@@ -30,7 +30,7 @@ pub(crate) fn for_service() -> anyhow::Result<Runtime> {
     Runtime::new().context("cannot start")
 }
 
-/// Starts that many threads at once and ends them.
+/// Starts that many threads at once, then ends them.
 fn check_threads() -> std::io::Result<()> {
     let gate = Mutex::new(());
     thread::scope(|scope| {

@@ -22,29 +22,29 @@ use crate::directory;
 use crate::master_key::KeyFile;
 use crate::postgres::{Postgres, PostgresSettings};
 
-pub(crate) use components::{Components, MOST_OF_API, MOST_OF_WORKER};
+pub(crate) use components::{Components, MAX_API_CONNECTIONS, MAX_WORKER_CONNECTIONS};
 pub(crate) use lock::DirectoryLock;
 pub(crate) use service_file::ServiceFile;
 
-const READY_PATIENCE: Duration = Duration::from_secs(30);
+const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The whole service in this process.
 pub(crate) struct Service {
-    /// Where it is and what opens it.
+    /// The address and the API key of the service.
     pub(crate) file: ServiceFile,
     service_path: PathBuf,
     api: AbortOnDropHandle<anyhow::Result<()>>,
     worker: AbortOnDropHandle<anyhow::Result<()>>,
     stop_api: CancellationToken,
     shutdown: Shutdown,
-    // Dropped in this order: the database ends before the directory is free for others.
+    // Dropped in this order, so that the database ends before the directory is unlocked.
     postgres: Option<Postgres>,
     _lock: DirectoryLock,
 }
 
 impl Service {
-    /// Starts everything in the directory of the lock, and returns when jobs can run. `progress` gets a line whenever
-    /// a wait begins.
+    /// Starts all parts in the locked directory, and returns when jobs can run. `progress` receives a line whenever a
+    /// wait begins.
     pub(crate) async fn start(
         options: Up,
         config: &Config,
@@ -52,13 +52,13 @@ impl Service {
         shutdown: &Shutdown,
         progress: fn(&str),
     ) -> anyhow::Result<Self> {
-        // Child tokens, so that an end of the service by itself does not cancel the caller's.
+        // Child tokens, so that the service can cancel them without cancelling the caller's tokens.
         let shutdown = Shutdown {
             drain: shutdown.drain.child_token(),
             leave: shutdown.leave.child_token(),
         };
         let mut components = Components::open(&options.own.common, config).await?;
-        // A port that is taken is said before a database is made.
+        // A port in use is reported before a database is created.
         let listener = listen(options.listen.listen)?;
         let metrics_listener = options.metrics.metrics_listen.map(listen).transpose()?;
         if components.master_keys.is_none() {
@@ -74,7 +74,7 @@ impl Service {
         let api_key = match prepare(&pool, &components.home).await {
             Ok(api_key) => api_key,
             Err(error) => {
-                // Before its server goes.
+                // The pool is closed before its server stops.
                 pool.close().await;
                 return Err(error);
             }
@@ -116,11 +116,11 @@ impl Service {
         pool.close().await;
         if let Err(error) = ready {
             service.stop_now();
-            // What went wrong first is what matters.
+            // The first error is the one to report.
             let _ = service.stop().await;
             return Err(error);
         }
-        // The last step: a process that finds the file can use the service.
+        // The last step, because a process that finds the file may use the service.
         service.file.write(&service.service_path)?;
         Ok(service)
     }
@@ -133,21 +133,21 @@ impl Service {
                 .iter()
                 .any(|worker| worker.home == home)
             {
-                // A part that ends now says why.
+                // A part that ends now returns its error.
                 if self.worker.is_finished() || self.api.is_finished() {
                     self.wait().await?;
-                    anyhow::bail!("a part of the service ended at its start");
+                    anyhow::bail!("a part of the service ended during startup");
                 }
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
             Ok(())
         };
-        tokio::time::timeout(READY_PATIENCE, ready)
+        tokio::time::timeout(READY_TIMEOUT, ready)
             .await
             .context("the worker did not start in time")?
     }
 
-    /// Waits until a part ends, which none does by itself unless it was told to.
+    /// Waits until the worker or the API ends. Without a shutdown, they end only on an error.
     pub(crate) async fn wait(&mut self) -> anyhow::Result<()> {
         tokio::select! {
             ended = &mut self.worker => ended?,
@@ -155,12 +155,12 @@ impl Service {
         }
     }
 
-    /// Makes the end a quick one: jobs are handed back in the middle of whatever they do.
+    /// Makes the shutdown immediate: jobs are handed back to the queue in the middle of their work.
     pub(crate) fn stop_now(&self) {
         self.shutdown.leave.cancel();
     }
 
-    /// Ends in order: the worker hands its jobs back, then the API goes, then the database.
+    /// Stops the parts in order: the worker hands its jobs back, then the API ends, then the database.
     pub(crate) async fn stop(mut self) -> anyhow::Result<()> {
         self.shutdown.drain.cancel();
         let worked = if self.worker.is_finished() {
@@ -174,7 +174,7 @@ impl Service {
         } else {
             (&mut self.api).await?
         };
-        // Someone else may have begun with another place meanwhile.
+        // The file may already be gone.
         let _ = std::fs::remove_file(&self.service_path);
         if let Some(postgres) = self.postgres.take() {
             tokio::task::spawn_blocking(|| postgres.stop()).await??;
@@ -183,12 +183,12 @@ impl Service {
     }
 }
 
-/// Listens where that was asked for.
+/// Listens on an address.
 pub(crate) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
     TcpListener::bind(address).with_context(|| format!("cannot listen on {address}"))
 }
 
-/// The database that was named, or a private one.
+/// Opens the named database, or starts a private one.
 pub(crate) async fn open_database(
     home: &Path,
     named: Option<DatabaseSettings>,
@@ -206,15 +206,15 @@ pub(crate) async fn open_database(
     Ok((Some(postgres), own))
 }
 
-/// Brings the database up to date, and returns the key of the directory's owner.
+/// Migrates the database, and returns the API key of the directory's owner.
 async fn prepare(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     db::migrate(pool).await?;
-    // This process has the lock of the directory, so earlier workers in it have ended.
+    // This process holds the lock of the directory, so earlier workers in it have ended.
     db::worker::stop_home(pool, &home.display().to_string()).await?;
     own_key(pool, home).await
 }
 
-/// The key of this directory's owner, who may do everything. It stays the same over restarts.
+/// The API key of the directory's owner, with the scopes `jobs` and `admin`. It is kept across restarts.
 async fn own_key(pool: &Pool, home: &Path) -> anyhow::Result<String> {
     let file = home.join("api_key");
     if let Ok(text) = std::fs::read_to_string(&file)

@@ -24,22 +24,22 @@ use crate::terminal::say;
 
 pub(crate) use target::{ServiceChoice, ServiceTarget};
 
-/// How long a command waits for a service that is starting, which may have a database to recover.
-const START_PATIENCE: Duration = Duration::from_secs(300);
-/// The time between two looks.
+/// The maximum wait for a service that is starting. Its database may need a recovery.
+const START_TIMEOUT: Duration = Duration::from_secs(300);
+/// The time between two checks.
 const START_POLL: Duration = Duration::from_millis(50);
 
-/// Whether a command with these options only talks to a service, and starts none.
+/// Whether a command with these options only talks to an existing service, and starts none.
 pub(crate) fn finds_service(remote: &Remote) -> bool {
     match ServiceTarget::of(&ServiceChoice::from(remote)) {
         Ok(ServiceTarget::Service(_)) => true,
         Ok(ServiceTarget::Directory(home)) => ServiceFile::read(&home).is_some(),
-        // The command says what is wrong.
+        // The command reports the error.
         Err(_) => true,
     }
 }
 
-/// The service with these options, which must run already.
+/// The service that the options select. It must be running already.
 pub(crate) fn running_service(remote: &Remote) -> anyhow::Result<Profile> {
     match ServiceTarget::of(&ServiceChoice::from(remote))? {
         ServiceTarget::Service(service) => Ok(service),
@@ -64,14 +64,15 @@ enum DirectoryState {
     Free(DirectoryLock),
 }
 
-/// A connection to a service, which may be our own.
+/// A connection to a service, which may be a temporary one in this process.
 pub(crate) struct Session {
     pub(crate) client: Client,
     own: Option<Service>,
 }
 
 impl Session {
-    /// Does something with the service, which is started and stopped if there is none. A signal ends it.
+    /// Runs `act` with the service. If there is none, starts a temporary service and stops it afterwards. A signal ends
+    /// `act`.
     pub(crate) async fn with(
         remote: &Remote,
         config: &Config,
@@ -86,8 +87,8 @@ impl Session {
         Self::with_interrupt(remote, config, &[], act).await
     }
 
-    /// The same for a command that handles SIGINT itself. If the service is our own, jobs may reach these networks, at
-    /// hosts that their skill declares.
+    /// Like [`Self::with`], for a command that handles SIGINT itself. With a temporary service, jobs may reach the
+    /// networks in `egress_allow`, at hosts that their skill declares.
     pub(crate) async fn with_interrupt(
         remote: &Remote,
         config: &Config,
@@ -103,7 +104,7 @@ impl Session {
             acted = act(&session, &mut signals.interrupt) => acted,
             _ = signals.terminate.recv() => Ok(Exit::Interrupted),
         };
-        // The temporary service ends also after an error.
+        // The temporary service is stopped after an error too.
         let closed = session.close().await;
         let exit = acted?;
         closed.map(|()| exit)
@@ -128,7 +129,7 @@ impl Session {
             }
             ServiceTarget::Directory(home) => home,
         };
-        directory::create(&home).with_context(|| format!("cannot make {}", home.display()))?;
+        directory::create(&home).with_context(|| format!("cannot create {}", home.display()))?;
         let lock = match find(&home).await? {
             DirectoryState::Service(file) => {
                 return Ok(Self {
@@ -151,7 +152,7 @@ impl Session {
                 fetch_allow: Vec::new(),
                 egress_allow: egress_allow.to_vec(),
                 install_skill_requirements: false,
-                // A temporary service deletes nothing: the data directory may outlive it.
+                // A temporary service deletes nothing, because its data directory may be used again.
                 keep: KeepFor::EVER,
             },
             metrics: MetricsListen {
@@ -177,7 +178,7 @@ impl Session {
     }
 }
 
-/// Finds the service of a data directory. One that is about to be there, or to go, is waited for.
+/// Finds the service of a data directory. Waits for a service that is starting or stopping.
 async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
     let mut is_told = false;
     let find = async {
@@ -198,10 +199,10 @@ async fn find(home: &Path) -> anyhow::Result<DirectoryState> {
             tokio::time::sleep(START_POLL).await;
         }
     };
-    tokio::time::timeout(START_PATIENCE, find)
+    tokio::time::timeout(START_TIMEOUT, find)
         .await
         .with_context(|| {
-            let seconds = START_PATIENCE.as_secs();
+            let seconds = START_TIMEOUT.as_secs();
             format!(
                 "the service in {} did not start within {seconds} s",
                 home.display()

@@ -1,9 +1,9 @@
-//! Shutdown by signals: the first stops in order, the second at once.
+//! Shutdown by signals: the first one stops in order, the second one at once.
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use worker::Shutdown;
 
-/// Turns SIGINT and SIGTERM into a shutdown, for as long as the returned task runs.
+/// Turns SIGINT and SIGTERM into a shutdown, as long as the returned future runs.
 pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>)> {
     let mut signals = ShutdownSignals::listen()?;
     let shutdown = Shutdown::default();
@@ -19,14 +19,14 @@ pub(crate) fn on_signals() -> anyhow::Result<(Shutdown, impl Future<Output = ()>
 
 /// Receives SIGINT and SIGTERM. No signal after `listen` is missed.
 pub(crate) struct ShutdownSignals {
-    /// Ctrl-C.
+    /// SIGINT, from Ctrl-C.
     pub(crate) interrupt: Signal,
-    /// What a supervisor sends.
+    /// SIGTERM, from a supervisor.
     pub(crate) terminate: Signal,
 }
 
 impl ShutdownSignals {
-    /// Listens; the signals do not end the process any more.
+    /// Starts to listen. The signals no longer end the process.
     pub(crate) fn listen() -> std::io::Result<Self> {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
@@ -34,7 +34,7 @@ impl ShutdownSignals {
         })
     }
 
-    /// Waits for either.
+    /// Waits for either signal.
     pub(crate) async fn any(&mut self) {
         tokio::select! {
             _ = self.interrupt.recv() => {}

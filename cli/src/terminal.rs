@@ -4,7 +4,7 @@ use std::io::{ErrorKind, IsTerminal, Write, stderr, stdout};
 
 use serde::Serialize;
 
-/// The reader of standard output has closed it, as `head` does. The command stops, and that is no error.
+/// The reader of standard output has closed it, as `head` does. The command stops without an error.
 #[derive(Debug, thiserror::Error)]
 #[error("standard output is closed")]
 pub(crate) struct OutputClosed;
@@ -18,7 +18,8 @@ pub(crate) fn print(line: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints text that came from a model: at a terminal without control characters, which could change what it shows.
+/// Prints text that came from a model. At a terminal, control characters are removed, because they could change what it
+/// shows.
 pub(crate) fn print_foreign(text: &str) -> anyhow::Result<()> {
     if !stdout().is_terminal() {
         return print(text);
@@ -37,7 +38,7 @@ pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     print(&serde_json::to_string(value)?)
 }
 
-/// Prints a line to standard error. If nobody can read it, the command goes on.
+/// Prints a line to standard error. If that fails, the command continues.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(stderr(), "{line}");
 }

@@ -1,8 +1,7 @@
-//! Export of spans to the collector in `OTEL_EXPORTER_OTLP_ENDPOINT`, by OTLP over HTTP. Without it there
-//! are none.
+//! Export of spans to the collector at `OTEL_EXPORTER_OTLP_ENDPOINT`, by OTLP over HTTP. Without this variable no spans
+//! are recorded.
 //!
-//! The exporter blocks nothing: spans wait in a bounded queue, on a thread of its own, and are thrown
-//! away when that is full.
+//! The exporter never blocks: it has its own thread with a bounded queue, and drops spans when the queue is full.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,19 +18,19 @@ use tokio::runtime::Handle;
 use tokio_util::task::AbortOnDropHandle;
 use uuid::Uuid;
 
-/// The longest that one request to the collector may take.
-const SEND_PATIENCE: Duration = Duration::from_secs(10);
-/// How long the process waits at its end for the last spans to be sent.
-const FLUSH_PATIENCE: Duration = Duration::from_secs(3);
-/// The pause between two warnings about the collector.
+/// The timeout of a request to the collector.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+/// The maximum wait for the last spans at the end of the process.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
+/// The minimum time between two warnings about the collector.
 const COMPLAINT_INTERVAL: Duration = Duration::from_secs(600);
 
-/// Sends spans for as long as it is there, and the last ones when it goes.
+/// Sends spans until it is dropped, which sends the last ones.
 pub(crate) struct Exporter(SdkTracerProvider);
 
 impl Exporter {
-    /// Begins, if there is a collector. Variables that make no sense are said, and leave traces off: what only looks
-    /// on must not keep a service from running.
+    /// Starts the exporter if a collector is configured. Invalid variables cause a warning and turn traces off, because
+    /// tracing must not prevent a service from running.
     pub(crate) fn start(runtime: &Handle) -> Option<Self> {
         if !is_wanted() {
             return None;
@@ -53,8 +52,8 @@ impl Exporter {
 
 impl Drop for Exporter {
     fn drop(&mut self) {
-        // What cannot be sent now is lost, and the collector has been complained about.
-        let _ = self.0.shutdown_with_timeout(FLUSH_PATIENCE);
+        // Spans that cannot be sent now are lost. A warning about the collector has been logged.
+        let _ = self.0.shutdown_with_timeout(FLUSH_TIMEOUT);
     }
 }
 
@@ -68,10 +67,10 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
     }
     let client = OtlpHttpClient {
         runtime: runtime.clone(),
-        // A redirect would take the headers along, and there may be a key in them.
+        // A redirect would forward the headers, which may contain a key.
         http: reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(SEND_PATIENCE)
+            .timeout(SEND_TIMEOUT)
             .build()?,
         complained_at: Mutex::default(),
     };
@@ -85,7 +84,7 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
     Ok(provider.build())
 }
 
-/// Who we are: what the variables say, and what they leave unsaid.
+/// The attributes of this process: the values of environment variables, and defaults for the others.
 fn resource() -> Resource {
     Resource::builder_empty()
         .with_service_name("skillet")
@@ -113,13 +112,13 @@ fn is_wanted() -> bool {
     endpoint.is_some() && !is_disabled && !goes_elsewhere
 }
 
-/// The first of these variables that says something.
+/// The value of the first of these variables that is not empty.
 fn variable(names: &[&str]) -> Option<String> {
     let mut values = names.iter().filter_map(|name| std::env::var(name).ok());
     values.find(|value| !value.is_empty())
 }
 
-/// Takes spans to the collector: on our runtime, because the exporter's thread has none.
+/// Sends spans to the collector on the runtime of the process, because the exporter's thread has none.
 #[derive(Debug)]
 struct OtlpHttpClient {
     runtime: Handle,
@@ -145,7 +144,7 @@ impl HttpClient for OtlpHttpClient {
 }
 
 impl OtlpHttpClient {
-    /// Says that the collector does not take spans, once in a while.
+    /// Warns that the collector does not accept spans, at most once per interval.
     fn complain(&self, error: &str) {
         let mut at = self
             .complained_at
@@ -153,7 +152,7 @@ impl OtlpHttpClient {
             .unwrap_or_else(PoisonError::into_inner);
         if at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
             *at = Some(Instant::now());
-            tracing::warn!(error, "the collector does not take our spans");
+            tracing::warn!(error, "cannot send spans to the collector");
         }
     }
 }

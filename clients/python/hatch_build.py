@@ -10,7 +10,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# In the repository they are outside of this folder, in a source distribution at its root.
+# The paths of these files in the repository. A source distribution has the files in its root folder.
 OUTSIDE = {
     "openapi.json": "../../openapi/openapi.json",
     "scenario.json": "../scenario.json",
@@ -19,7 +19,7 @@ OUTSIDE = {
     "LICENSE-APACHE": "../../LICENSE-APACHE",
 }
 
-# The differences between `async_client.py` and `client.py`, as regular expressions.
+# Regular expressions and replacements that turn `async_client.py` into `client.py`.
 SYNC = {
     "asyncio. The build makes .*": 'blocking programs."""',
     r"\b(async|await) ": "",
@@ -32,7 +32,7 @@ SYNC = {
 
 
 class GenerateClient(BuildHookInterface[Any]):
-    """Adds the generated code to the wheel, and the files it is made from to the source distribution."""
+    """Adds the generated code to the wheel, and the inputs of the generator to the source distribution."""
 
     PLUGIN_NAME = "custom"
 
@@ -45,7 +45,7 @@ class GenerateClient(BuildHookInterface[Any]):
 
 
 def find(root: Path, name: str) -> Path:
-    """The file in a source distribution or in the repository."""
+    """Returns the path of a file in the source distribution or in the repository."""
     in_sdist, in_repository = root / name, root / OUTSIDE[name]
     return in_sdist if in_sdist.exists() else in_repository.resolve(strict=True)
 
@@ -66,7 +66,7 @@ def generate(root: Path, document: Path) -> None:
 
 
 def sync_module(source: str) -> str:
-    """The asynchronous client as one that blocks."""
+    """Converts the source of the asynchronous client to the blocking client."""
     for asynchronous, blocking in SYNC.items():
         source = re.sub(asynchronous, blocking, source)
     return source
@@ -78,7 +78,7 @@ def python(*arguments: str | Path) -> None:
 
 
 def event_module(document: dict[str, Any]) -> str:
-    """The module with the union of all events, for which the generator has no name."""
+    """Returns the source of a module with the union of all events, which the generator does not create."""
     mapping = document["components"]["schemas"]["Event"]["discriminator"]["mapping"]
     classes = {kind: reference.rpartition("/")[2] for kind, reference in mapping.items()}
     imports = ", ".join(classes.values())

@@ -1,4 +1,4 @@
-/** The service: one client, and whether it answers. */
+/** The API client, and the state of the connection and the session. */
 
 import { signal } from "@preact/signals";
 import { Client, type components } from "../../clients/typescript/src/index.js";
@@ -10,12 +10,12 @@ export type Schemas = components["schemas"];
 export type Job = Schemas["Job"];
 export type Status = Schemas["Status"];
 
-/** When the service stopped answering, in milliseconds; undefined while it answers. */
+/** The time at which the service stopped responding, in milliseconds; undefined while it responds. */
 export const lostSince = signal<number>();
-/** Whether the service said that there is no session. */
+/** Whether a request failed with 401 because there is no valid session. */
 export const isSignedOut = signal(false);
 
-/** Sends a request once, and notes whether the service answers. */
+/** Sends a request once and updates `lostSince` and `isSignedOut`. */
 export async function send(request: Request): Promise<Response> {
   try {
     const response = await fetch(request);
@@ -32,7 +32,7 @@ export async function send(request: Request): Promise<Response> {
 export const client = new Client({ fetch: send, timing: { maxDelayMs: 4000 } });
 export const api = client.api;
 
-/** The data of an answer, or its problem as an exception. */
+/** Returns the data of a successful response. Throws `ApiError` for any other response. */
 export async function call<T>(answer: Promise<{ data?: T; error?: unknown; response: Response }>): Promise<T> {
   return unwrap(await answer);
 }
@@ -43,10 +43,10 @@ interface PageQuery {
   cursor?: string;
 }
 
-/** Pages of a list that a person would still read. */
+/** The maximum number of pages that `allPages` loads. */
 const MAX_PAGES = 10;
 
-/** All pages of a list, up to a maximum. */
+/** Returns the entries of all pages of a list, up to `MAX_PAGES` pages. */
 export async function allPages<T>(
   load: (query: PageQuery) => Promise<{ data: T[]; next_cursor: string | null }>,
 ): Promise<T[]> {
@@ -61,7 +61,7 @@ export async function allPages<T>(
   return all;
 }
 
-/** A random name for a request. `crypto.randomUUID` exists only with https. */
+/** Returns a random idempotency key. Without https, browsers have no `crypto.randomUUID`. */
 export function requestKey(): string {
   return Array.from(crypto.getRandomValues(new Uint32Array(4)), (part) => part.toString(16)).join("-");
 }

@@ -1,35 +1,35 @@
 /**
- * The milestones of the tenant, for the views that show them.
+ * The live milestones of the tenant, shared by all tabs.
  *
- * A browser opens only six connections to a service that speaks HTTP/1.1. So of all visible tabs one reads the stream,
- * and passes it on to the others. It is the tab that holds a lock, which it gives back when it is hidden. Browsers have
- * such locks only with https and for localhost; elsewhere each visible tab reads the stream itself.
+ * A browser opens at most six HTTP/1.1 connections to a service. Therefore only one visible tab reads the stream and
+ * sends the events to the other tabs. The reading tab holds a lock and releases it when it is hidden. Browsers support
+ * such locks only with https and on localhost. Without locks, each visible tab reads the stream itself.
  */
 
 import { effect } from "@preact/signals";
 import { ApiError, client, lostSince, type Schemas } from "./api.js";
 
 export type Milestone = Schemas["FeedEvent"];
-/** Receives a milestone, or undefined if anything may have changed. */
+/** Receives a milestone, or undefined if any data may have changed. */
 type Listener = (event: Milestone | undefined) => void;
 
-/** What a tab tells the others. */
+/** A message from the tab that reads the stream to the other tabs. */
 type Message =
-  /** A place in the stream with its milestone. What was shown before a fresh start may be out of date. */
+  /** A position in the stream with its milestone. After a fresh start, data shown before may be out of date. */
   | { cursor: string; event: Milestone | undefined; isFresh: boolean }
-  /** Since when the service does not answer; undefined if it does. */
+  /** The time at which the service stopped responding; undefined while it responds. */
   | { lostSince: number | undefined };
 
 const listeners = new Set<Listener>();
 let cursor: string | undefined;
 
-/** Calls the listener with each milestone. Returns how to stop. */
+/** Calls the listener with each milestone. Returns a function that removes the listener. */
 export function onMilestone(listener: Listener): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Reads the stream of a tenant, or what another tab reads of it. Returns how to stop. */
+/** Reads the stream of a tenant, or receives it from another tab. Returns a function that stops it. */
 export function startFeed(tenant: string): () => void {
   const name = `skillet-feed-${tenant}`;
   const channel = new BroadcastChannel(name);
@@ -49,7 +49,7 @@ export function startFeed(tenant: string): () => void {
     visit.abort();
     if (document.hidden) return;
     visit = new AbortController();
-    // A tab that is hidden while it waits for the lock waits no longer.
+    // A tab that is hidden while it waits for the lock stops waiting.
     if (isShared) navigator.locks.request(name, { signal: visit.signal }, read).catch(() => {});
     else void read();
   };
@@ -63,7 +63,7 @@ export function startFeed(tenant: string): () => void {
   };
 }
 
-/** Reads on from the last place until the signal. The client makes lost connections again. */
+/** Reads the stream after the last position until the signal. The client reconnects lost connections. */
 async function readStream(publish: (message: Message) => void, signal: AbortSignal): Promise<void> {
   for (;;) {
     let isFresh = cursor === undefined;

@@ -1,12 +1,12 @@
-/** Numbers, sizes and times for people. */
+/** Formatting of numbers, sizes and times. */
 
 import { signal } from "@preact/signals";
 
-/** The time, which moves each second while the page is visible. */
+/** The current time, updated every second while the page is visible. */
 export const now = signal(Date.now());
 setInterval(() => void (document.hidden || (now.value = Date.now())), 1000);
 
-/** A duration in two units at most: `840 ms`, `12.4 s`, `3 m 20 s`, `5 h 2 m`, `3 d`. */
+/** Formats a duration in at most two units: `840 ms`, `12 s`, `3 m 20 s`, `5 h 2 m`, `3 d`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 1 : 0)} s`;
@@ -17,7 +17,7 @@ export function duration(ms: number): string {
   return s ? `${m} m ${s} s` : `${m} m`;
 }
 
-/** How long ago: `now`, `12 s`, `5 m`, `3 h`, or the date. */
+/** Formats a past time: `now`, `12 s ago`, `5 m ago`, `3 h ago`, or the date. */
 export function ago(at: string): string {
   const seconds = Math.max(0, (now.value - Date.parse(at)) / 1000);
   if (seconds < 5) return "now";
@@ -27,7 +27,7 @@ export function ago(at: string): string {
   return new Date(at).toLocaleDateString(undefined, { day: "numeric", month: "short" });
 }
 
-/** How long until then: `in 4 m`, or `now`. */
+/** Formats the time until an instant: `in 4 m`, or `now`. */
 export function until(at: string): string {
   const ms = Date.parse(at) - now.value;
   return ms <= 0 ? "now" : `in ${duration(ms - (ms > 60_000 ? ms % 60_000 : ms % 1000))}`;
@@ -54,17 +54,17 @@ export function usd(value: number): string {
   return value > 0 && value < 0.01 ? "< $0.01" : `$${value.toFixed(2)}`;
 }
 
-/** The word for a number of things: `1 job`, `3 jobs`. */
+/** Formats a number with its noun: `1 job`, `3 jobs`. */
 export function plural(number: number, noun: string): string {
   return `${count(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** A word of the API for people: `repeated_call` is `repeated call`. */
+/** Formats a name of the API as words: `repeated_call` becomes `repeated call`. */
 export function words(name: string): string {
   return name.replaceAll("_", " ");
 }
 
-/** The names of one model or of several. */
+/** Returns the names of one or several models, separated by commas. */
 export function modelNames(model: string | string[] | null | undefined): string | undefined {
   return model ? [model].flat().join(", ") : undefined;
 }

@@ -1,4 +1,4 @@
-/** The list of jobs as it changes. */
+/** The live list of jobs. */
 
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -8,13 +8,13 @@ import { keepFresh } from "./resource.js";
 import { listParameters, type Query } from "./view/job_filter.js";
 
 const PAGE_SIZE = 50;
-/** Rows beyond the first page that are loaded again at once. */
+/** The maximum number of rows beyond the first page that one reload refreshes. */
 const MAX_SINGLE = 20;
 
 export interface JobsFeed {
   jobs: Signal<Job[] | undefined>;
   counts: Signal<Record<string, number>>;
-  /** New jobs that are not shown yet, so that no row moves by itself. */
+  /** New jobs that are not shown yet. They wait so that rows do not move unexpectedly. */
   fresh: Signal<Job[]>;
   error: Signal<unknown>;
   hasMore: Signal<boolean>;
@@ -40,7 +40,7 @@ export function useJobsFeed(query: Query): JobsFeed {
 function newFeed(query: Query) {
   const [jobs, fresh, counts] = [signal<Job[]>(), signal<Job[]>([]), signal<Record<string, number>>({})];
   const [error, hasMore] = [signal<unknown>(), signal(false)];
-  /** Jobs with news since the last load. */
+  /** The ids of jobs that changed since the last load. */
   let changed = new Set<string>();
   let cursor: string | null = null;
 
@@ -49,7 +49,7 @@ function newFeed(query: Query) {
     return call(api.GET("/v1/jobs", { params: { query: parameters } }));
   };
   const loadOne = (id: string) => call(api.GET("/v1/jobs/{job_id}", { params: { path: { job_id: id } } }));
-  /** The status is known at once, the rest with the next load. */
+  /** Sets the status of a job immediately. The next load updates its other fields. */
   const note = (id: string, status: Job["status"]) => {
     changed.add(id);
     jobs.value = jobs.value?.map((job) => (job.id === id ? { ...job, status } : job));
@@ -71,7 +71,7 @@ function newFeed(query: Query) {
       }
       const newest = new Map(page.data.map((job) => [job.id, job]));
       const known = new Set(shown.map(({ id }) => id));
-      // Those that left the filter leave the list, if they are within what was asked for.
+      // Jobs in the range of the loaded page that no longer match the filter are removed.
       const last = page.data.at(-1)?.created_at ?? "";
       const isWithin = (job: Job) => page.next_cursor === null || job.created_at > last;
       jobs.value = shown.filter((job) => newest.has(job.id) || !isWithin(job));

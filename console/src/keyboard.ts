@@ -1,4 +1,4 @@
-/** Keys without a modifier: everywhere, and of the view that is shown. They are off in fields. */
+/** Keyboard shortcuts without a modifier, global and for the current view. They are disabled in text fields. */
 
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -6,7 +6,7 @@ import { useEffect, useRef } from "preact/hooks";
 export type Keys = Record<string, () => void>;
 
 const DISABLED = "single-keys-off";
-/** How long `g` waits for the key after it. */
+/** The maximum time between `g` and the next key. */
 const SEQUENCE_MS = 1200;
 
 export const isHelpOpen = signal(false);
@@ -19,7 +19,7 @@ export function setKeysOn(isOn: boolean): void {
   areKeysOn.value = isOn;
 }
 
-/** The keys of a view, while it is shown. */
+/** Registers the shortcuts of a view while it is shown. */
 export function useKeys(keys: Keys): void {
   const map = useRef(keys);
   map.current = keys;

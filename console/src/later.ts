@@ -1,4 +1,4 @@
-/** The pages that are loaded when the first of them is opened. A visit begins with jobs and approvals. */
+/** Pages in a separate bundle, loaded on demand. The main bundle has the pages for jobs and approvals. */
 
 export { AgentPage, AgentsPage } from "./view/agents.js";
 export { ConversationPage, ConversationsPage } from "./view/conversations.js";

@@ -1,4 +1,4 @@
-/** The start of the page: session, theme, routes. */
+/** The entry point of the console: session, theme and routes. */
 
 import { render } from "preact";
 import { lazy, LocationProvider, Route, Router, useLocation } from "preact-iso";
@@ -15,7 +15,7 @@ import { JobPage } from "./view/job.js";
 import { JobsPage } from "./view/jobs.js";
 import { SignIn } from "./view/sign_in.js";
 
-/** The pages that are loaded when they are opened, by their paths. */
+/** The pages that are loaded on demand, by path. */
 const LATER: Record<string, keyof typeof import("./later.js")> = {
   new: "NewJobPage",
   conversations: "ConversationsPage",
@@ -44,7 +44,7 @@ function App() {
   const [refusal, setRefusal] = useState<unknown>();
   useEffect(() => {
     const code = takeCode();
-    // Who has a session already keeps it, if the code is not valid any more.
+    // If the code is no longer valid, an existing session stays in use.
     const onRefused = (error: unknown) => {
       setRefusal(error);
       return restore();

@@ -1,4 +1,4 @@
-/** Data of the service that views show: kept for the way back, and loaded again when it may have changed. */
+/** Cached data of the service. Views show it immediately and reload it when it may have changed. */
 
 import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -10,19 +10,19 @@ export interface Resource<T> {
   reload: () => Promise<void>;
 }
 
-/** When data may have changed. Without either it is loaded once. */
+/** The triggers of a reload. Without any, data is loaded once. */
 export interface Changes {
-  /** Which milestones change it. */
+  /** Whether a milestone may change the data. */
   on?: (event: Milestone) => boolean;
-  /** The interval for what milestones do not tell. */
+  /** The polling interval, for changes without a milestone. */
   everyMs?: number;
 }
 
-/** Resources whose data is kept. The oldest are dropped first. */
+/** The maximum number of cached resources. The oldest are dropped first. */
 const MAX_KEPT = 60;
-/** The shortest time between two loads, however much happens. */
+/** The minimum time between two loads. */
 const MIN_PAUSE_MS = 1000;
-/** Milestones often come together. */
+/** The delay of a reload after a milestone. Milestones often arrive in groups. */
 const SETTLE_MS = 80;
 const kept = new Map<string, Resource<unknown>>();
 
@@ -30,7 +30,7 @@ export function forgetAll(): void {
   kept.clear();
 }
 
-/** The data of that key. The key must hold everything that `load` depends on. */
+/** Returns the resource of a key. The key must include everything that `load` depends on. */
 export function useResource<T>(key: string, load: () => Promise<T>, changes: Changes = {}): Resource<T> {
   const resource = resourceOf<T>(key);
   resource.reload = () => refresh(resource, load);
@@ -58,7 +58,7 @@ async function refresh<T>(resource: Resource<T>, load: () => Promise<T>): Promis
   }
 }
 
-/** Loads now, and again after changes while the page is visible. Returns how to stop. */
+/** Loads now, and reloads after changes while the page is visible. Returns a function that stops it. */
 export function keepFresh(load: () => Promise<void>, { on, everyMs }: Changes): () => void {
   let timer = 0;
   let dueAt = Infinity;
@@ -75,7 +75,7 @@ export function keepFresh(load: () => Promise<void>, { on, everyMs }: Changes): 
   const step = async () => {
     dueAt = Infinity;
     lastAt = Date.now();
-    // One after the other, so that an old answer is not the last.
+    // Loads are sequential, so that an old response cannot replace a newer one.
     loading = loading.then(load);
     await loading;
     if (everyMs !== undefined) plan(everyMs);

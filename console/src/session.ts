@@ -1,10 +1,10 @@
-/** Who is signed in. */
+/** The session of the user. */
 
 import { computed, signal } from "@preact/signals";
 import { api, ApiError, call, isSignedOut, type Schemas } from "./api.js";
 import { forgetAll } from "./resource.js";
 
-/** The caller; null if nobody is signed in, undefined until that is known. */
+/** The tenant and API key of the session; null without a session, undefined until it is loaded. */
 export const me = signal<Schemas["Me"] | null>();
 export const isAdmin = computed(() => me.value?.key.scopes.includes("admin") ?? false);
 
@@ -18,14 +18,14 @@ export async function restore(): Promise<void> {
   }
 }
 
-/** Begins a session with a key, or with a one-time code of `skillet open`. */
+/** Starts a session with an API key or with a one-time code of `skillet open`. */
 export async function signIn(body: Schemas["CreateSession"]): Promise<void> {
   await call(api.POST("/v1/session", { body }));
   forgetAll();
   await restore();
 }
 
-/** Takes the code out of the address, where `skillet open` puts it. */
+/** Returns the one-time code that `skillet open` puts into the address, and removes it from there. */
 export function takeCode(): string | undefined {
   const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1];
   if (code !== undefined) history.replaceState(null, "", location.pathname + location.search);

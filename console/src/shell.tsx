@@ -1,4 +1,4 @@
-/** The frame of all views: navigation, who is signed in, and what to know everywhere. */
+/** The layout of all views: navigation, the signed-in tenant and API key, and global messages. */
 
 import { signal } from "@preact/signals";
 import { useLocation } from "preact-iso";
@@ -35,7 +35,7 @@ const ADMIN_LINKS: Link[] = [
   ["tenants", "Tenants", "tenants", "t"],
   ["keys", "API keys", "keys", "k"],
 ];
-/** No milestone tells that a webhook was disabled. */
+/** The polling interval for webhooks, since no milestone reports a disabled webhook. */
 const WEBHOOKS_MS = 60_000;
 const isMenuOpen = signal(false);
 
@@ -148,7 +148,7 @@ function Badge({ of }: { of: [number: number, what: string] | undefined }) {
   );
 }
 
-/** Says that the service does not answer, once that lasts. */
+/** A message that the service does not respond, shown after 1.5 s. */
 function Connection() {
   const since = lostSince.value;
   if (since === undefined || now.value - since < 1500) return null;

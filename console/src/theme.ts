@@ -1,4 +1,4 @@
-/** Light or dark: as the system has it, until it is chosen here. */
+/** The light or dark theme: the system's theme unless the user chooses one. */
 
 import { signal } from "@preact/signals";
 

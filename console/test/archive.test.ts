@@ -1,10 +1,10 @@
-/** Lists of archives: ZIP by its directory, TAR by its headers. */
+/** Tests of archive listings: ZIP from its directory, TAR from its headers. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { listTar, listZip } from "../src/ui/archive.js";
 
-/** A ZIP archive of empty files: their directory and its end. */
+/** Returns a ZIP archive without file contents: a directory and its end record. */
 function zip(names: string[], comment = ""): Uint8Array {
   const entries = names.map((name) => {
     const bytes = Buffer.from(name);
@@ -37,7 +37,7 @@ function header(name: string, size: number, kind = "0"): Uint8Array {
   return block;
 }
 
-/** A TAR archive that arrives in pieces of that length. */
+/** Returns a stream of a TAR archive in pieces of this length. */
 function stream(blocks: Uint8Array[], piece: number): ReadableStream<Uint8Array> {
   const bytes = Buffer.concat(blocks);
   let at = 0;
@@ -72,7 +72,7 @@ test("what is no archive, or a broken one, is refused", async () => {
   await assert.rejects(listOf(Buffer.from("PK\x03\x04 and nothing more of it")), /no ZIP/);
   await assert.rejects(listTar(stream([Buffer.alloc(1024, "x")], 100)), /no TAR/);
   const broken = zip(["a.txt", "b.txt"]);
-  // The directory begins where there is none.
+  // The offset of the directory is outside of the file.
   new DataView(broken.buffer, broken.byteOffset).setUint32(broken.length - 6, 1_000_000, true);
   assert.deepEqual((await listOf(broken)).entries, []);
 });
@@ -98,7 +98,7 @@ test("a TAR archive is listed without its content, however its bytes arrive", as
   for (const piece of [1, 511, 512, 100_000]) {
     assert.deepEqual(await listTar(stream(blocks, piece)), { entries, isWhole: true });
   }
-  // It ends in the middle of a file.
+  // This archive ends in the middle of a file.
   const cut = await listTar(stream(blocks.slice(0, 1), 512));
   assert.deepEqual(cut, { entries: entries.slice(0, 1), isWhole: false });
 });

@@ -1,4 +1,4 @@
-/** A browser for the journeys, and the service that SKILLET_URL and SKILLET_API_KEY name. */
+/** The browser for the journey tests, and requests to the service in SKILLET_URL with SKILLET_API_KEY. */
 
 import assert from "node:assert/strict";
 import { chromium } from "playwright-core";
@@ -19,18 +19,18 @@ export async function api(method, path, body) {
   return text === "" ? undefined : JSON.parse(text);
 }
 
-/** A prompt of `script/bash` that runs the commands. */
+/** Returns a prompt for `script/bash` that runs commands. */
 export function script(commands, more = "") {
   return `\`\`\`bash\n${commands}\n\`\`\`\n${more}`;
 }
 
-/** A job of a script that runs commands. */
+/** Creates a job that runs commands with `script/bash`. */
 export function createJob(title, commands, more) {
   const job = { skill: "shell", model: "script/bash", title, prompt: script(commands) };
   return api("POST", "/v1/jobs", { ...job, ...more });
 }
 
-/** Waits until a job has ended or waits for a person; returns it. */
+/** Waits until a job has ended or waits for approval, and returns it. */
 export async function ended(id) {
   for (;;) {
     const job = await api("GET", `/v1/jobs/${id}`);
@@ -39,7 +39,7 @@ export async function ended(id) {
   }
 }
 
-/** A context of the browser, and what goes wrong in its pages: errors, messages of errors, breaches of the policy. */
+/** Opens a browser context and collects its faults: page errors, console errors and violations of the CSP. */
 export async function open(browser, options) {
   const context = await browser.newContext(options);
   context.setDefaultTimeout(PATIENCE);
@@ -53,7 +53,7 @@ export async function open(browser, options) {
     const page = await context.newPage();
     page.on("pageerror", (error) => faults.push(error.message));
     page.on("console", (message) => {
-      // Before the sign-in there is no session.
+      // Requests before the sign-in fail with 401.
       if (message.type() === "error" && !message.text().includes("401")) faults.push(message.text());
     });
     return page;
@@ -61,7 +61,7 @@ export async function open(browser, options) {
   return { context, newPage, faults };
 }
 
-/** A page that is signed in. */
+/** Opens a page that is signed in. */
 export async function signIn(browser, { at = url, as = key, ...options } = {}) {
   const { context, newPage, faults } = await open(browser, options);
   const page = await newPage();

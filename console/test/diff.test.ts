@@ -1,4 +1,4 @@
-/** Differences of texts. */
+/** Tests of text diffs. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,4 +1,4 @@
-/** What events make of a transcript. */
+/** Tests of transcripts built from events. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

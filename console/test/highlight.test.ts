@@ -1,11 +1,11 @@
-/** Colours of code. */
+/** Tests of syntax highlighting. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { ComponentChildren } from "preact";
 import { highlight } from "../src/ui/highlight.js";
 
-/** The text of elements, and their classes. */
+/** Returns the text of elements, and appends their classes to `classes`. */
 function flatten(node: ComponentChildren, classes: string[] = []): string {
   if (Array.isArray(node)) return node.map((child) => flatten(child, classes)).join("");
   if (typeof node !== "object" || node === null || !("props" in node)) return String(node);

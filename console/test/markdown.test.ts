@@ -1,4 +1,4 @@
-/** Markdown that grows. */
+/** Tests of Markdown that grows. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,9 +1,9 @@
-/** The processor time that a page takes, which is the same on a machine that is busy with other things. */
+/** Measurement of the CPU time of a page, which does not depend on the load of the machine. */
 
-/** What `calibrate` takes on the machine that the budgets are for: two cores of 2.5 GHz. */
+/** The CPU time of `calibrate` on the reference machine of the limits: two cores of 2.5 GHz. */
 const REFERENCE_MS = 160;
 
-/** Begins to measure a page. Times are in milliseconds of its main thread. */
+/** Starts measuring a page. Times are milliseconds of CPU time of its main thread. */
 export async function measure(context, page) {
   const session = await context.newCDPSession(page);
   await session.send("Performance.enable", { timeDomain: "threadTicks" });
@@ -16,12 +16,12 @@ export async function measure(context, page) {
       heapBytes: value("JSHeapUsedSize"),
     };
   };
-  /** Collects what nothing uses, so that the heap is what the page holds. */
+  /** Collects garbage, so that the heap contains only objects in use. */
   const collect = () => session.send("HeapProfiler.collectGarbage");
   return { read, collect };
 }
 
-/** How much slower this machine is than the one that the budgets are for; 1 if it is not. */
+/** Returns how many times slower this machine is than the reference machine, at least 1. */
 export async function calibrate(page, meter) {
   const before = await meter.read();
   await page.evaluate(() => {

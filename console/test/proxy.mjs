@@ -1,16 +1,16 @@
-/** A proxy before the service that can cut all connections, as a service does that is killed. */
+/** A proxy in front of the service that can cut all connections, as if the service were killed. */
 
 import { createServer, connect } from "node:net";
 import { url } from "./browser.mjs";
 
-/** Begins to listen. While it is cut, connections are refused. */
+/** Starts the proxy. While it is cut, it closes new connections. */
 export async function startProxy() {
   const { hostname, port } = new URL(url);
   const sockets = new Set();
   const add = (socket) => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // A connection that is cut has nothing to tell.
+    // Errors of cut connections are expected.
     socket.on("error", () => {});
   };
   let isCut = false;

@@ -1,4 +1,4 @@
-/** What a log makes of a timeline. */
+/** Tests of timeline spans built from a log. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";

@@ -1,9 +1,9 @@
-/** A server before the service that answers the event stream of one job itself, at a rate. The rest passes through. */
+/** A server in front of the service. It generates the event stream of one job and forwards other requests. */
 
 import { createServer, request } from "node:http";
 import { url } from "./browser.mjs";
 
-/** Begins to listen. `send` is called with a function that writes one event to the stream, and returns when it ends. */
+/** Starts the server. For each stream request, it calls `send` with a function that writes one event. */
 export async function startStreamServer(job, send) {
   const { hostname, port } = new URL(url);
   const server = createServer((asked, answer) => {

@@ -1,4 +1,4 @@
-"""A small MCP server on standard input and output, without any library: it keeps notes in a file."""
+"""A small MCP server on standard input and output, without a library. It keeps notes in a file."""
 
 import json
 import os

@@ -1,5 +1,5 @@
-# Stands in for the image of PostgreSQL where no image registry is reachable: Debian's own server, with the variables
-# of the official image that docker-compose.yml uses.
+# A replacement for the PostgreSQL image if no image registry is reachable: Debian's server, with the variables of the
+# official image that docker-compose.yml uses.
 ARG BASE
 FROM $BASE
 RUN apt-get update \
@@ -9,6 +9,6 @@ RUN apt-get update \
 COPY postgres-entrypoint /usr/local/bin/
 ENV PATH=/usr/lib/postgresql/bin:/usr/local/bin:/usr/bin:/bin \
     PGDATA=/var/lib/postgresql/data/cluster
-# A volume that is mounted here takes over the owner.
+# A volume mounted here gets this owner.
 RUN install -d -o postgres -g postgres /var/lib/postgresql/data
 ENTRYPOINT ["postgres-entrypoint"]

@@ -1,4 +1,4 @@
-//! The address policy: public addresses, and the private networks that the operator opened.
+//! The address policy: public addresses, and private networks that the operator opened.
 
 use std::error::Error;
 use std::fmt;
@@ -15,7 +15,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The reason why a URL is not permitted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// The URL cannot be read, or has no host.
+    /// The URL is malformed or has no host.
     #[error("it is not an http or https URL")]
     NotHttp,
     /// The scheme is neither `http` nor `https`.
@@ -27,14 +27,14 @@ pub enum AddressError {
 }
 
 impl AddressError {
-    /// The refusal of the policy among the causes of an error of a client.
+    /// Returns the refusal of the policy if it is one of the causes of a client error.
     pub fn of(error: &reqwest::Error) -> Option<&Self> {
         let mut causes = std::iter::successors(error.source(), |&cause| cause.source());
         causes.find_map(|cause| cause.downcast_ref())
     }
 }
 
-/// The addresses that may be connected to: public ones, and those of networks that the operator opened.
+/// The policy for outgoing connections. Permits public addresses and networks that the operator opened.
 #[derive(Clone, Default)]
 pub struct AddressPolicy {
     opened: Arc<[IpNet]>,
@@ -42,7 +42,7 @@ pub struct AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// `opened` are private networks.
+    /// Creates a policy that also permits the private networks in `opened`.
     pub fn new(opened: Arc<[IpNet]>) -> Self {
         Self {
             opened,
@@ -50,7 +50,7 @@ impl AddressPolicy {
         }
     }
 
-    /// The same without the public addresses.
+    /// Returns the same policy without public addresses.
     pub fn only_opened(&self) -> Self {
         Self {
             opened: self.opened.clone(),
@@ -58,7 +58,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Whether the address may be connected to.
+    /// Whether the policy permits connections to the address.
     pub fn permits(&self, address: IpAddr) -> bool {
         self.opens(address) || (!self.only_opened && is_public(address))
     }
@@ -73,18 +73,18 @@ impl AddressPolicy {
         !self.opened.is_empty()
     }
 
-    /// The builder of a client that resolves names under the policy. Its user checks each URL, whose host may be an
-    /// address.
+    /// Returns a client builder that resolves names under the policy. The caller must check each URL with
+    /// [`Self::permits_url`], because the host of a URL can be an address.
     pub fn client(&self) -> ClientBuilder {
         Client::builder()
             .user_agent(concat!("skillet/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_TIMEOUT)
-            // A proxy would resolve names outside of the policy.
+            // A proxy would resolve names outside the policy.
             .no_proxy()
             .dns_resolver(self.clone())
     }
 
-    /// Checks the scheme of a URL, and its host if that is an address. Names are checked when they are resolved.
+    /// Checks the scheme of a URL, and its host if the host is an address. Names are checked when they are resolved.
     pub fn permits_url(&self, url: &Url) -> Result<(), AddressError> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(AddressError::Scheme(url.scheme().to_owned()));
@@ -97,7 +97,7 @@ impl AddressPolicy {
     }
 }
 
-/// The networks that the operator opened.
+/// Lists the networks that the operator opened.
 impl fmt::Display for AddressPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let opened: Vec<_> = self.opened.iter().map(IpNet::to_string).collect();
@@ -116,14 +116,15 @@ impl Resolve for AddressPolicy {
             if permitted.is_empty() {
                 return Err(AddressError::NotPublic.into());
             }
-            // The connection goes to one of these, without a second look-up.
+            // The client connects to one of these addresses and does not resolve the name again.
             Ok(Box::new(permitted.into_iter()) as Addrs)
         })
     }
 }
 
-/// The whole private network that an address belongs to, as an operator opens it; `None` if it belongs to none, or to
-/// one that should stay closed, such as that of the metadata of clouds. The address itself is not told to jobs.
+/// The private network of an address, in the notation that an operator uses to open it. Returns `None` if the address
+/// is in no private network, or in a network that should stay closed, such as link-local (cloud metadata). Jobs do not
+/// learn the address itself.
 pub fn private_network(address: IpAddr) -> Option<&'static str> {
     let networks = [
         "10.0.0.0/8",
@@ -141,7 +142,7 @@ pub fn private_network(address: IpAddr) -> Option<&'static str> {
     networks.into_iter().find(contains)
 }
 
-/// Whether the address belongs to the public Internet (IANA's special-purpose registries left out).
+/// Whether the address belongs to the public Internet, according to IANA's special-purpose address registries.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -172,14 +173,14 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [first, second, ..] = address.segments();
-    // Global unicast is 2000::/3; within it, protocol assignments and documentation are not for us.
+    // Global unicast is 2000::/3. Protocol assignments and documentation prefixes within it are not public.
     (first & 0xe000) == 0x2000
         && !(first == 0x2001 && second < 0x0200)
         && !(first == 0x2001 && second == 0x0db8)
         && !(first == 0x3fff && second < 0x1000)
 }
 
-/// The IPv4 address that a v4-mapped, NAT64 or 6to4 address leads to.
+/// The IPv4 address that is embedded in a v4-mapped, NAT64 or 6to4 address.
 fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let segments = address.segments();
     let from = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));

@@ -1,4 +1,4 @@
-//! Agents: instructions, model and tools under a name, in versions.
+//! Agents: named, versioned settings with instructions, a model and tools.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,109 +13,110 @@ use crate::secret::SecretNeed;
 use crate::skill::Network;
 use crate::tool::ToolName;
 
-/// The name of the agent that every tenant has without making it.
+/// The name of the built-in agent, which every tenant has.
 pub const DEFAULT: &str = "default";
 
-/// The version of the agent that is built in.
+/// The version of the built-in agent.
 pub const BUILT_IN: i32 = 0;
 
-/// An agent as its owner sees it.
+/// An agent.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Agent {
-    /// Its name.
+    /// The name of the agent.
     #[schema(example = "researcher")]
     pub name: String,
-    /// Grows by one with each change. 0 is the one that is built in.
+    /// The version. Increases by one with each change. 0 is the built-in agent.
     pub version: i32,
-    /// Its settings.
+    /// The settings of this version.
     #[serde(flatten)]
     pub settings: AgentSettings,
-    /// When it was made; null for the one that is built in.
+    /// The creation time of the agent. Null for the built-in agent.
     #[schema(required)]
     pub created_at: Option<DateTime<Utc>>,
-    /// When this version was made.
+    /// The creation time of this version. Null for the built-in agent.
     #[schema(required)]
     pub updated_at: Option<DateTime<Utc>>,
 }
 
-/// What an agent is. Stored as JSON, in its versions and with each job that runs it, so a field that is
-/// added later needs a default.
+/// The settings of an agent.
+// Stored as JSON with each version and each job, so a new field needs a default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AgentSettings {
-    /// Who it is: the beginning of the system prompt, in Markdown.
+    /// The identity of the agent, in Markdown. It is the beginning of the system prompt.
     #[schema(example = "You are a patient researcher.")]
     pub soul: String,
-    /// The model of its jobs that name none, or several, of which the next replaces one whose provider is out of reach;
-    /// null for the service's default.
+    /// The model of jobs that name none. In a list, the next model replaces one whose provider is unavailable. Null
+    /// for the service's default.
     #[schema(required)]
     pub model: Option<ModelList>,
-    /// The tools that it has, by name.
+    /// The names of the agent's tools.
     #[schema(value_type = Vec<String>, example = json!(["shell.exec", "file.read"]))]
     pub tools: Vec<ToolName>,
-    /// Rules for calls that need approval or write a log line.
+    /// Rules for tool calls that need approval or that are logged.
     pub hooks: Hooks,
-    /// Default limits of its jobs.
+    /// The default limits of the agent's jobs.
     pub limits: AgentLimits,
-    /// How it is to work: Markdown that stands in the system prompt after the tools.
+    /// Instructions for the agent's work, in Markdown. They follow the tools in the system prompt.
     pub instructions: String,
-    /// The JSON Schema of the result of its jobs that have none of their own.
+    /// The JSON Schema of the structured result of jobs that have no schema of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<OutputSchema>,
-    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a secret.
+    /// The hosts that the agent's commands can reach: `none`, `public`, or a list of hosts. A host can come from a
+    /// secret.
     #[schema(value_type = String, example = "github.com *.githubusercontent.com:443")]
     pub network: Network,
-    /// The secrets that its jobs are handed, if the tenant has set them; `?` marks what they can do without.
+    /// The secrets that the agent's jobs receive, if the tenant has set them. `?` marks an optional secret.
     #[serde(with = "secret_words")]
     #[schema(value_type = Vec<String>, example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]))]
     pub secrets: Vec<SecretNeed>,
-    /// The skills whose instructions it can read, by name.
+    /// The names of the skills whose instructions the agent can read.
     #[serde(default)]
     #[schema(required, example = json!(["docx", "spreadsheet"]))]
     pub skills: Vec<String>,
-    /// The MCP servers whose tools it has, too.
+    /// The MCP servers whose tools the agent can use.
     #[serde(default)]
     #[schema(required, value_type = Vec<McpServerSettings>)]
     pub mcp_servers: Vec<McpServer>,
 }
 
-/// What the jobs of an agent may use up; null leaves it to the service.
+/// The default limits of an agent's jobs. Null means the service's default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct AgentLimits {
-    /// Seconds for the whole loop, over all attempts.
+    /// The maximum duration of the agent loop over all attempts, in seconds.
     #[schema(required)]
     pub timeout_seconds: Option<u32>,
-    /// Replies of the model before the loop ends with what it has.
+    /// The maximum number of model replies. The job then completes with what it has.
     #[schema(required)]
     pub max_iterations: Option<u32>,
-    /// Tokens of one reply.
+    /// The maximum number of tokens of one reply.
     #[schema(required)]
     pub max_tokens: Option<u32>,
-    /// Seconds that a call waits for a person before it counts as denied.
+    /// The time to answer an approval, in seconds. After it, the approval counts as denied.
     #[serde(default)]
     #[schema(required)]
     pub approval_timeout_seconds: Option<u32>,
-    /// Tokens of all replies, with what the model read for them.
+    /// The maximum number of tokens read and written for all replies.
     #[serde(default)]
     #[schema(required)]
     pub max_total_tokens: Option<u64>,
-    /// The most that all replies may cost.
+    /// The maximum cost of all replies.
     #[serde(default)]
     #[schema(required)]
     pub max_cost_usd: Option<Usd>,
 }
 
-/// An agent as a job runs it, whatever becomes of it meanwhile.
+/// The agent of a job. Later changes of the agent do not affect it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AgentSnapshot {
-    /// The version.
+    /// The version of the agent.
     pub version: i32,
-    /// The settings of that version.
+    /// The settings of this version.
     #[serde(flatten)]
     pub settings: AgentSettings,
 }
 
 impl Agent {
-    /// The agent that every tenant has who has not put another in its place.
+    /// Returns the built-in agent. A tenant can replace it with an agent of the same name.
     pub fn built_in() -> Self {
         Self {
             name: DEFAULT.to_owned(),
@@ -138,12 +139,12 @@ impl Agent {
         }
     }
 
-    /// Whether it is the one that is built in, asked for by name and version.
+    /// Whether the name and version select the built-in agent.
     pub fn is_built_in(name: &str, version: Option<i32>) -> bool {
         name == DEFAULT && version.is_none_or(|version| version == BUILT_IN)
     }
 
-    /// The agent as a job runs it.
+    /// Returns a snapshot of this version for a job.
     pub fn snapshot(&self) -> AgentSnapshot {
         AgentSnapshot {
             version: self.version,
@@ -152,7 +153,7 @@ impl Agent {
     }
 }
 
-/// Secrets as skills declare them: `NAME`, and `NAME?` for what is not required.
+/// Serialization of secrets in the syntax of skills: `NAME`, or `NAME?` if the secret is optional.
 mod secret_words {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};

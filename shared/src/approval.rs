@@ -4,19 +4,19 @@ pub use skillet_wire::approval::Approval;
 
 use crate::event::{ApprovalResolved, ApprovalStatus, EventData};
 
-/// How an approval ends.
+/// The answer to an approval.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The new status; not pending.
+    /// The new status. Never pending.
     pub status: ApprovalStatus,
     /// The reason that the person gave.
     pub reason: Option<String>,
-    /// The name of the API key of that person.
+    /// The name of the API key that gave the answer.
     pub resolved_by: Option<String>,
 }
 
 impl Answer {
-    /// The end of an approval without a decision.
+    /// Creates the answer of an approval that ended without a decision.
     pub fn unasked(status: ApprovalStatus) -> Self {
         Self {
             status,
@@ -26,7 +26,7 @@ impl Answer {
     }
 }
 
-/// The events of pending approvals that have a decision.
+/// Returns the events for those pending approvals to which `answer` gives an answer.
 pub fn resolve(
     pending: &[Approval],
     answer: impl Fn(&Approval) -> Option<Answer>,

@@ -1,4 +1,4 @@
-//! Monthly budgets of tenants, and their use.
+//! Monthly budgets of tenants and their usage.
 
 use chrono::{DateTime, Days, Months, NaiveDate, NaiveTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -7,41 +7,41 @@ use utoipa::ToSchema;
 use crate::job::Reservation;
 use crate::money::Usd;
 
-/// Limits of a tenant for a calendar month; null means no limit.
+/// The limits of a tenant for a calendar month. Null means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantLimits {
-    /// Tokens of all jobs, read and written.
+    /// The maximum number of tokens read and written by all jobs.
     #[schema(required)]
     pub max_total_tokens: Option<u64>,
-    /// The most that they may cost.
+    /// The maximum cost of all jobs.
     #[schema(required)]
     pub max_cost_usd: Option<Usd>,
 }
 
-/// A tenant's budget, and what was used of it.
+/// The budget of a tenant and its usage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct TenantBudget {
     /// The monthly limits.
     #[serde(flatten)]
     pub limits: TenantLimits,
-    /// The first day of this month, UTC.
+    /// The first day of the current month, UTC.
     pub month: NaiveDate,
-    /// The usage of this month while there was a budget.
+    /// The usage of the current month. Usage while the tenant had no budget is not included.
     pub spent: Used,
-    /// The most that model calls in progress may use.
+    /// The most that model calls in progress can use.
     pub reserved: Used,
 }
 
-/// Tokens and money.
+/// An amount of tokens and money.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Used {
     /// Tokens, read and written.
     pub tokens: u64,
-    /// Their cost, as far as it was known.
+    /// The cost of the tokens. Tokens without a known price are not included.
     pub cost_usd: Usd,
 }
 
-/// An amount of tokens and money; `None` is no limit.
+/// The rest of a budget. `None` means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Remaining {
     /// Tokens.
@@ -51,24 +51,24 @@ pub struct Remaining {
 }
 
 impl Remaining {
-    /// Whether that fits into it.
+    /// Whether the rest covers a reservation.
     pub fn covers(&self, reservation: Reservation) -> bool {
         let has_tokens = self.tokens.is_none_or(|left| reservation.tokens <= left);
-        // A price that is not known may be any.
+        // A reservation without a known price can have any cost.
         let is_affordable = |left| reservation.cost_usd.is_some_and(|cost| cost <= left);
         has_tokens && self.cost.is_none_or(is_affordable)
     }
 }
 
 impl TenantLimits {
-    /// Whether there is anything to keep to.
+    /// Whether there is a limit.
     pub fn is_any(&self) -> bool {
         self.max_total_tokens.is_some() || self.max_cost_usd.is_some()
     }
 }
 
 impl TenantBudget {
-    /// Whether nothing is left this month.
+    /// Whether the budget for this month is used up.
     pub fn is_exhausted(&self) -> bool {
         let left = self.unspent();
         left.tokens == Some(0) || left.cost == Some(Usd::ZERO)
@@ -99,10 +99,10 @@ impl TenantBudget {
         }
     }
 
-    /// When the next month begins and the budget is renewed.
+    /// The beginning of the next month, when the budget is renewed.
     pub fn renewed_at(&self) -> DateTime<Utc> {
         let next = self.month.checked_add_months(Months::new(1));
-        // The calendar ends in the year 262142.
+        // The last date of the calendar is in the year 262142.
         let next = next.unwrap_or(self.month + Days::new(1));
         next.and_time(NaiveTime::MIN).and_utc()
     }

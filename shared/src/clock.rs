@@ -1,4 +1,4 @@
-//! The database's clock, as this process knows it.
+//! The database's clock, as known to this process.
 
 pub mod sync;
 

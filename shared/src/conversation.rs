@@ -9,71 +9,71 @@ use crate::event::ToolOutcome;
 use crate::id::{ConversationId, JobId};
 use crate::message::Block;
 
-/// A history that jobs of an agent continue, one after the other.
+/// A history that successive jobs of an agent share.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Conversation {
     /// The conversation's identifier.
     pub id: ConversationId,
-    /// The client's own reference, unique in its tenant.
+    /// The client's own reference. It is unique within the tenant.
     #[schema(required)]
     pub external_id: Option<String>,
-    /// With which agent.
+    /// The name of the agent.
     pub agent: String,
-    /// The title of its first job, or the beginning of that job's prompt; null before its first job.
+    /// The title of the first job, or the beginning of its prompt. Null before the first job.
     #[schema(required)]
     pub title: Option<String>,
     /// Data that the client attached.
     pub metadata: Map<String, Value>,
-    /// When it was begun.
+    /// The creation time.
     pub created_at: DateTime<Utc>,
 }
 
-/// A job's position in a conversation.
+/// The position of a job in a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ConversationPosition {
     /// The conversation.
     pub conversation: ConversationId,
-    /// Increases with each accepted job.
+    /// The position. It increases with each accepted job.
     pub position: i32,
 }
 
 /// A message of a conversation.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Message {
-    /// The job.
+    /// The job to which the message belongs.
     pub job_id: JobId,
-    /// Its number in the job's log; 0 for the prompt of the job.
+    /// The number of the message in the job's log. 0 for the job's prompt.
     pub seq: i64,
-    /// When.
+    /// The time of the message.
     pub at: DateTime<Utc>,
-    /// The author and the content.
-    pub said: Said,
+    /// The role and the content.
+    pub said: MessageContent,
 }
 
-/// The content of a message, by its author.
+/// The content of a message, by role.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "role", rename_all = "snake_case")]
-pub enum Said {
-    /// The person, with the prompt of a job.
+pub enum MessageContent {
+    /// The prompt of a job.
     User {
         /// The prompt.
         text: String,
     },
-    /// The model.
+    /// A reply of the model.
     Assistant {
-        /// Its reply: text, thoughts and calls of tools.
+        /// The text, thoughts and tool calls of the reply.
         content: Vec<Block>,
     },
-    /// A tool, to the model.
+    /// The result of a tool call.
     Tool {
-        /// The call that it answers.
+        /// The tool call that this result answers.
         call_id: String,
         /// The outcome of the call.
         outcome: ToolOutcome,
-        /// The text for the model.
+        /// The output that the model receives.
         output: String,
     },
-    /// The model's summary of the messages before some point. It replaces them for the model.
+    /// The model's summary of earlier messages. The model receives the summary instead of those messages.
     Summary {
         /// The summary.
         text: String,

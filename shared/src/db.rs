@@ -1,4 +1,4 @@
-//! All SQL, in one module a table. Functions take an executor; the caller opens and commits.
+//! All SQL queries, one module per table. Functions take an executor; the caller begins and commits transactions.
 
 pub mod agent;
 pub mod approval;
@@ -75,42 +75,42 @@ pub use settings::DatabaseSettings;
 pub use sqlx::{Error, Result};
 pub use transaction::Transaction;
 
-/// Logs have new events. The payload lists job ids, or is empty for all jobs.
+/// The channel for new log events. The payload lists job ids, or is empty for all jobs.
 pub const EVENTS_CHANNEL: &str = "skillet_events";
-/// The feed has new milestones.
+/// The channel for new milestones in the feed.
 pub const FEED_CHANNEL: &str = "skillet_feed";
-/// There is a job to claim.
+/// The channel for jobs that are ready to be claimed.
 pub const WORK_CHANNEL: &str = "skillet_work";
-/// A delivery of a webhook is due.
+/// The channel for webhook deliveries that are due.
 pub const WEBHOOK_CHANNEL: &str = "skillet_webhook";
-/// A running job has a cancellation request. The payload is its id.
+/// The channel for cancellation requests of running jobs. The payload is the job id.
 pub const CANCEL_CHANNEL: &str = "skillet_cancel";
 
 /// The timeout of a request for a connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(10);
-/// A statement that takes longer is logged.
+/// The duration from which a statement is logged as slow.
 const SLOW_STATEMENT: Duration = Duration::from_secs(1);
-/// The pause before a retry when the server is out of reach.
+/// The delay before a retry when the server is unreachable.
 const OUTAGE_PAUSE: Duration = Duration::from_millis(100);
 
-/// Opens a pool of connections to the server itself. `name` shows in `pg_stat_activity`.
+/// Opens a pool of connections directly to the server. `name` appears in `pg_stat_activity`.
 pub async fn connect(url: &str, name: &str, max_connections: u32) -> Result<Pool, sqlx::Error> {
     DatabaseSettings::direct(url)
         .connect(name, max_connections)
         .await
 }
 
-/// Logs slow statements at the level `info`: a loaded machine has many, and an operator can do nothing about one.
+/// Logs slow statements at the level `info`: a busy machine has many, and an operator cannot act on a single one.
 fn connect_options(url: &str, name: &str) -> sqlx::Result<PgConnectOptions> {
     let options: PgConnectOptions = url.parse()?;
     Ok(options
         .application_name(name)
-        // Numbers come in binary, so their digits are all there. PgBouncer by default refuses to be asked for them.
+        // Not needed, because floats are transferred in binary. PgBouncer rejects this startup parameter by default.
         .extra_float_digits(None)
         .log_slow_statements(LevelFilter::Info, SLOW_STATEMENT))
 }
 
-/// Retries while the server is out of reach, for example while it restarts, for as long as a request waits for a
+/// Retries while the server is unreachable, for example while it restarts, for up to the timeout of a request for a
 /// connection.
 pub async fn through_outage<T, F>(work: impl Fn() -> F) -> sqlx::Result<T>
 where
@@ -127,12 +127,12 @@ where
     }
 }
 
-/// Makes a database on the server of `url` if it is missing.
+/// Creates a database on the server at `url` if it does not exist.
 pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
-    // It takes long on a busy machine, and nobody can do anything about it.
+    // Creation is slow on a busy machine, and an operator cannot act on it.
     let options = url.parse::<PgConnectOptions>()?.disable_statement_logging();
     let mut connection = PgConnection::connect_with(&options).await?;
-    // An identifier cannot be a parameter; this one is ours.
+    // An identifier cannot be a parameter. The name is not user input.
     let created = sqlx::query(sqlx::AssertSqlSafe(format!("create database \"{name}\"")))
         .execute(&mut connection)
         .await;
@@ -149,20 +149,20 @@ pub async fn create_database(url: &str, name: &str) -> Result<(), sqlx::Error> {
     }
 }
 
-/// The database's clock.
+/// Returns the time of the database's clock.
 pub async fn now(db: impl PgExecutor<'_>) -> sqlx::Result<DateTime<Utc>> {
     sqlx::query_scalar!(r#"select now() as "now!""#)
         .fetch_one(db)
         .await
 }
 
-/// Returns when the server has answered.
+/// Sends an empty statement and waits for the response.
 pub async fn ping(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query("select").execute(db).await?;
     Ok(())
 }
 
-/// Notifies a channel, with an empty payload.
+/// Sends a notification with an empty payload on a channel.
 pub async fn notify(db: impl PgExecutor<'_>, channel: &str) -> sqlx::Result<()> {
     let notify = sqlx::query("select pg_notify($1, '')").bind(channel);
     notify.execute(db).await?;
@@ -173,8 +173,7 @@ pub async fn notify(db: impl PgExecutor<'_>, channel: &str) -> sqlx::Result<()> 
 /// depends on the number of rows.
 pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     let hosts = pool.route().session_hosts().ok_or_else(|| {
-        let problem = "migrations need sessions of their own, which a pooler in transaction mode does not give: set \
-                       SKILLET_DATABASE_DIRECT_URL";
+        let problem = "migrations cannot run through a pooler in transaction mode: set SKILLET_DATABASE_DIRECT_URL";
         sqlx::Error::Configuration(problem.into())
     })?;
     let own = PgPoolOptions::new()
@@ -186,7 +185,7 @@ pub async fn migrate(pool: &Pool) -> Result<(), sqlx::migrate::MigrateError> {
     migrated
 }
 
-/// Whether the schema is at least the one that this program was built for.
+/// Whether the schema is at least as new as the one that this program was built for.
 pub async fn is_migrated(pool: &Pool) -> Result<bool, sqlx::Error> {
     let newest = sqlx::migrate!("../migrations")
         .iter()
@@ -205,7 +204,7 @@ pub async fn is_migrated(pool: &Pool) -> Result<bool, sqlx::Error> {
     }
 }
 
-/// Whether the server or the connection failed, and not the statement, so that a retry may succeed.
+/// Whether the server or the connection failed, and not the statement. A retry may succeed.
 pub fn is_outage(error: &sqlx::Error) -> bool {
     use sqlx::Error::{Database, Io, PoolClosed, PoolTimedOut, WorkerCrashed};
     match error {
@@ -218,10 +217,10 @@ pub fn is_outage(error: &sqlx::Error) -> bool {
     }
 }
 
-/// A connection exception; a deadlock; no disk, memory or connection left; ended by a timeout or a shutdown, or not
-/// ready yet; an error of the server's system.
+/// SQLSTATE classes: connection exceptions; rollbacks such as deadlocks; insufficient resources; operator intervention
+/// such as timeouts, shutdown and startup; system errors.
 const OUTAGE_CLASSES: [&str; 5] = ["08", "40", "53", "57", "58"];
-/// A standby that does not write; a transaction that was idle for too long; a lock that was not to be had.
+/// SQLSTATE codes: a read-only server; an idle transaction timeout; a lock that is not available.
 const OUTAGE_CODES: [&str; 3] = ["25006", "25P03", "55P03"];
 
 fn is_undefined_table(error: &sqlx::Error) -> bool {

@@ -10,17 +10,17 @@ pub use trimmed::mark_trimmed;
 use crate::id::JobId;
 use crate::stored::UnreadableRow;
 
-/// The data of a stored event, typed.
+/// Parses the data of a stored event.
 pub fn parse(event: &Event) -> Result<EventData, UnreadableRow> {
     let data = event.parse();
     data.map_err(|error| UnreadableRow::new("an entry of the job's log", error))
 }
 
-/// The job that an event of a stream belongs to, with the event's place in its log.
+/// An event with its job.
 #[derive(Debug)]
 pub struct JobEvent {
     /// The job.
     pub job_id: JobId,
-    /// The entry.
+    /// The event, with its position in the job's log.
     pub event: Event,
 }

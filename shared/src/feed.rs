@@ -1,4 +1,4 @@
-//! The feed: the milestones of all jobs of a tenant, in one order for all readers.
+//! The feed: the milestones of all jobs of a tenant, in the same order for all readers.
 
 mod cursor;
 mod filter;
@@ -7,11 +7,11 @@ pub use cursor::{FeedCursor, FeedPosition, InvalidFeedCursor};
 pub use filter::FeedFilter;
 pub use skillet_wire::feed::FeedEvent;
 
-/// A milestone with its place in the feed.
+/// A milestone and its position in the feed.
 #[derive(Clone, Debug)]
 pub struct FeedEntry {
-    /// Its place.
+    /// The position of the milestone.
     pub position: FeedPosition,
-    /// What clients get.
+    /// The milestone, in the form that clients receive.
     pub event: FeedEvent,
 }

@@ -1,4 +1,4 @@
-//! Hooks: rules that make tool calls need approval, write a log line, or pass.
+//! Hooks: rules that require approval for tool calls, log them, or let them pass.
 
 use std::fmt;
 
@@ -7,14 +7,15 @@ use utoipa::ToSchema;
 
 use crate::tool::ToolName;
 
-/// Three lists of patterns over the names of tools. Where several match, the first list wins.
+/// Rules for tool calls: three lists of patterns for tool names. If several lists match, the first one in this order
+/// applies.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Hooks {
-    /// Calls that wait until a person has allowed them.
+    /// Calls that wait until a person approves them.
     #[schema(value_type = Vec<String>, example = json!(["shell.*"]), max_items = 64)]
     pub confirm: Vec<ToolPattern>,
-    /// Calls that are written down with all that goes in and comes out.
+    /// Calls that are written to the operator's log with their input and output.
     #[schema(value_type = Vec<String>, max_items = 64)]
     pub log: Vec<ToolPattern>,
     /// Calls whose input stays out of the operator's log.
@@ -22,19 +23,19 @@ pub struct Hooks {
     pub silent: Vec<ToolPattern>,
 }
 
-/// The rules that apply to a call.
+/// The rule for a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
-    /// It waits for a person.
+    /// The call waits for a person's approval.
     Confirm,
-    /// It is written down with all that goes in and comes out.
+    /// The call is written to the operator's log with its input and output.
     Log,
-    /// It passes, and its input stays out of the operator's log.
+    /// The call runs, and its input stays out of the operator's log.
     Silent,
 }
 
 impl Hooks {
-    /// The rule for calls of the tool with that canonical name.
+    /// The rule for calls of a tool, by its canonical name.
     pub fn rule(&self, tool: &str) -> Rule {
         let has = |list: &[ToolPattern]| list.iter().any(|pattern| pattern.matches(tool));
         if has(&self.confirm) {
@@ -46,7 +47,7 @@ impl Hooks {
         }
     }
 
-    /// These rules and others, which can only make them stricter.
+    /// Combines these rules with others. The others can only make the rules stricter.
     pub fn and(mut self, other: &Self) -> Self {
         self.confirm.extend_from_slice(&other.confirm);
         self.log.extend_from_slice(&other.log);
@@ -55,30 +56,30 @@ impl Hooks {
     }
 }
 
-/// The prefix of the names of MCP tools: `mcp.<server>.<tool>`.
+/// The prefix of MCP tool names: `mcp.<server>.<tool>`.
 pub const MCP_PREFIX: &str = "mcp.";
 
-/// A name of a tool in which `*` stands for any characters and `?` for one.
+/// A pattern for tool names. `*` stands for any characters and `?` for one character.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ToolPattern(String);
 
-/// No tool has a name like that.
+/// The pattern matches no tool name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "no tool has a name like that; a pattern is a tool's name in which `*` stands for any characters and `?` for one, \
-     e.g. `shell.*`, or `mcp.tracker.*` for what an MCP server brings"
+    "the pattern matches no tool name; a pattern is a tool's name in which `*` stands for any characters and `?` for one, \
+     e.g. `shell.*`, or `mcp.tracker.*` for the tools of an MCP server"
 )]
 pub struct NotAToolPattern;
 
 impl ToolPattern {
-    /// The pattern, if it is one that some tool's name matches.
+    /// Parses a pattern. It must match the name of some tool.
     pub fn parse(text: &str) -> Result<Self, NotAToolPattern> {
         let pattern = Self(text.to_owned());
-        // No longer than any name could need: what matches takes time with the length.
+        // Tool names are shorter than this. The limit bounds the time for matching.
         let is_short = text.len() <= 128;
         let is_known = |name: &str| self::matches(text.as_bytes(), name.as_bytes());
-        // Which tools an MCP server has, nobody knows before it runs.
+        // The tools of an MCP server are unknown until the server runs.
         let is_good =
             text.starts_with(MCP_PREFIX) || ToolName::names().any(|(name, _)| is_known(name));
         if is_short && is_good {
@@ -88,7 +89,7 @@ impl ToolPattern {
         }
     }
 
-    /// Whether the tool with that canonical name has a name like that: this one or an alias.
+    /// Whether the pattern matches the canonical name of the tool or one of its aliases.
     pub fn matches(&self, tool: &str) -> bool {
         let is_like = |name: &str| matches(self.0.as_bytes(), name.as_bytes());
         let mut names = ToolName::names();
@@ -96,8 +97,8 @@ impl ToolPattern {
     }
 }
 
-/// Whether a name is like the pattern. Takes at most the product of both lengths in steps: only the last `*` is ever
-/// tried again.
+/// Whether the pattern matches the whole name. Backtracks to the last `*` only, so the number of steps is at most the
+/// product of both lengths.
 pub(crate) fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut at, mut place) = (0, 0);
     let mut star = None;

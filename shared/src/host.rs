@@ -1,48 +1,48 @@
 //! Host names, parsed strictly.
 //!
-//! Two parsers that read one text differently are a security hole. So a text with two readings is no host
-//! name here: addresses in any notation, escapes, control characters, user information.
+//! If two parsers read one text differently, an attacker can bypass a check. So an ambiguous text is not accepted as a
+//! host name: addresses in any notation, escapes, control characters, user information.
 
 use std::fmt;
 use std::net::IpAddr;
 
-/// What DNS can carry, without the trailing dot.
+/// The longest name that DNS supports, without the trailing dot.
 const MAX_NAME_BYTES: usize = 253;
 const MAX_LABEL_BYTES: usize = 63;
 
-/// A host's name in lower case, without a trailing dot. It is never an address.
+/// A host name in lower case, without a trailing dot. It is never an address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HostName(String);
 
-/// Why a text does not name a host.
+/// The reason why a text is not a host name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
-    /// There is no name.
-    #[error("the name of a host is missing")]
+    /// The name is missing.
+    #[error("the host name is missing")]
     Empty,
-    /// Longer than DNS can carry.
+    /// The name is longer than DNS supports.
     #[error("a host's name has at most {MAX_NAME_BYTES} characters")]
     TooLong,
-    /// Neither letter, digit, hyphen nor dot.
+    /// A character is not a letter, digit, hyphen or dot.
     #[error(
         "a host's name consists of ASCII letters, digits, hyphens and dots (an international one is written as xn--…)"
     )]
     Character,
-    /// Between two dots there is nothing, too much, or a hyphen at an end.
+    /// A label is empty, too long, or begins or ends with a hyphen.
     #[error(
         "each part of a host's name has 1 to {MAX_LABEL_BYTES} characters and no hyphen at its ends"
     )]
     Label,
-    /// An IP address, in whatever notation.
-    #[error("an address is not accepted: name the host")]
+    /// The name is an IP address in some notation.
+    #[error("an IP address is not accepted: use a host name")]
     Address,
-    /// A port that is none.
+    /// The port is not valid.
     #[error("a port is a number from 1 to 65535")]
     Port,
 }
 
 impl HostName {
-    /// Reads a name without a port.
+    /// Parses a name without a port.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         let name = text.strip_suffix('.').unwrap_or(text);
         if name.is_empty() {
@@ -68,9 +68,9 @@ impl HostName {
         Ok(Self(name.to_ascii_lowercase()))
     }
 
-    /// Reads `host` or `host:port`.
+    /// Parses `host` or `host:port`.
     pub fn parse_with_port(text: &str) -> Result<(Self, Option<u16>), HostError> {
-        // What has several colons or ends in a bracket is no name; `parse` says what it is.
+        // A text with several colons or a final bracket has no port. `parse` refuses it with the right error.
         match text.rsplit_once(':') {
             Some((name, port)) if !name.ends_with(':') && !port.ends_with(']') => {
                 let name = Self::parse(name)?;
@@ -85,7 +85,7 @@ impl HostName {
         &self.0
     }
 
-    /// Whether it names the machine itself, whichever that is.
+    /// Whether the name refers to the local machine.
     pub fn is_localhost(&self) -> bool {
         self.0 == "localhost" || self.0.ends_with(".localhost")
     }
@@ -105,7 +105,8 @@ fn is_label(label: &str) -> bool {
     (1..=MAX_LABEL_BYTES).contains(&label.len()) && !label.starts_with('-') && !label.ends_with('-')
 }
 
-/// A name that ends so is an address for `inet_aton` and for browsers: `127.1`, `2852039166`, `0x7f.1`.
+/// Whether the label is a number. `inet_aton` and browsers read a name with such a last label as an address: `127.1`,
+/// `2852039166`, `0x7f.1`.
 fn is_number(label: &str) -> bool {
     let hexadecimal = label
         .strip_prefix("0x")
@@ -116,7 +117,7 @@ fn is_number(label: &str) -> bool {
     }
 }
 
-/// Digits only: `u16::from_str` would take a sign.
+/// Accepts digits only: `u16::from_str` would accept a sign.
 fn parse_port(text: &str) -> Result<u16, HostError> {
     let plain = !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {

@@ -19,7 +19,7 @@ pub use skillet_wire::job::{
 };
 pub use unconfirmed_usage::UnconfirmedUsage;
 
-/// The job with the durations that its instants give.
+/// Computes the durations of a job from its times.
 pub(crate) fn with_durations(job: Job) -> Job {
     let between = |from: Option<DateTime<Utc>>, to: Option<DateTime<Utc>>| {
         Some((to? - from?).num_milliseconds().max(0))

@@ -1,6 +1,7 @@
-//! The domain of Skillet: types, SQL, asset store, skills, agents, tools and model providers.
+//! The domain library of Skillet: types, SQL, asset store, skills, agents, tools and model providers.
 
-// Futures are moved and allocated for each request and statement. The limit is in `clippy.toml`.
+// Futures are moved and allocated for each request and statement, so large ones are slow. The size limit is in
+// `clippy.toml`.
 #![warn(clippy::large_futures)]
 
 pub mod address;

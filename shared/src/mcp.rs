@@ -14,46 +14,46 @@ use crate::secret::{SecretName, placeholder};
 
 pub use settings::{McpFault, McpServerSettings};
 
-/// The most servers of one agent.
+/// The maximum number of MCP servers of an agent.
 pub const MAX_SERVERS: usize = 8;
 
-/// The default timeout of a call.
+/// The default timeout of a tool call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A server that can be started, or asked.
+/// An MCP server with validated settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "McpServerSettings", into = "McpServerSettings")]
 pub struct McpServer {
-    /// Its name, unique in an agent: its tools are called `mcp.<name>.<tool>`.
+    /// The name, unique within the agent. The server's tools are named `mcp.<name>.<tool>`.
     pub name: String,
-    /// Its address.
+    /// The transport of the server.
     pub access: McpAccess,
-    /// Patterns of the tools that the model gets; `None` for all.
+    /// Patterns for the tools that the model can use. `None` means all tools.
     tools: Option<Vec<String>>,
     timeout_seconds: Option<u32>,
 }
 
-/// The address of a server. Values of variables and headers may name secrets.
+/// The transport of a server. Values of variables and headers can contain secret placeholders.
 #[derive(Clone, Debug, PartialEq)]
 pub enum McpAccess {
-    /// A program in the job's sandbox, with its arguments.
+    /// A program in the job's sandbox.
     Program {
-        /// Program and arguments.
+        /// The program and its arguments.
         command: Vec<String>,
-        /// Its variables, beside those that every command has.
+        /// Environment variables, in addition to those of every command.
         env: BTreeMap<String, String>,
     },
-    /// A service, asked by streamable HTTP.
+    /// A service that speaks streamable HTTP.
     Service {
-        /// Its only address: redirects are not followed.
+        /// The URL of the service. Redirects are not followed.
         url: String,
-        /// Fields of each request.
+        /// Header fields of each request.
         headers: BTreeMap<String, String>,
     },
 }
 
 impl McpServer {
-    /// Whether the model gets the tool that the server calls so.
+    /// Whether the model can use a tool, by its name on the server.
     pub fn exposes(&self, tool: &str) -> bool {
         let patterns = self.tools.as_ref();
         patterns.is_none_or(|patterns| {
@@ -62,20 +62,20 @@ impl McpServer {
         })
     }
 
-    /// The timeout of a call.
+    /// The timeout of a tool call.
     pub fn timeout(&self) -> Duration {
         let seconds = self.timeout_seconds.map(u64::from);
         seconds.map_or(CALL_TIMEOUT, Duration::from_secs)
     }
 
-    /// The secrets that it is handed, each with the place in the settings that names it.
+    /// The secrets that the server receives, each with the JSON Pointer of the setting that names it.
     pub fn secrets(&self) -> impl Iterator<Item = (String, SecretName)> {
         let (field, values) = match &self.access {
             McpAccess::Program { env, .. } => ("env", env),
             McpAccess::Service { headers, .. } => ("headers", headers),
         };
         values.iter().flat_map(move |(key, value)| {
-            // What cannot be read was refused when it was put.
+            // Values with invalid placeholders were rejected when the settings were saved.
             let names = placeholder::names(value).unwrap_or_default().into_iter();
             names.map(move |name| (format!("/{field}/{}", check::escape(key)), name))
         })

@@ -2,7 +2,8 @@
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises the limit as far as the system lets us, and returns it. Shells start programs with a low one.
+/// Raises the limit to the maximum that the system permits, and returns the limit. The default limit of a shell is
+/// low.
 pub fn raise_limit() -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let raised = Rlimit {
@@ -11,7 +12,7 @@ pub fn raise_limit() -> u64 {
     };
     let limit = match setrlimit(Resource::Nofile, raised) {
         Ok(()) => raised,
-        // macOS has a lower limit than it says.
+        // The real maximum on macOS is lower than the reported one.
         Err(_) => limit,
     };
     limit.current.unwrap_or(u64::MAX)

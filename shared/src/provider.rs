@@ -1,4 +1,4 @@
-//! Model providers.
+//! Model providers and their configuration.
 
 mod account;
 mod price;
@@ -15,20 +15,20 @@ pub use account::AccountLimits;
 pub use price::{NotAPrice, Price, PriceSetting};
 pub use window::{ContextWindow, NotAWindow};
 
-/// The provider that needs no network: it runs the prompt's own commands.
+/// The built-in provider that needs no network. It runs the commands in the prompt.
 pub const SCRIPT: &str = "script";
 
-/// A wire format.
+/// The API format of a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ProviderKind {
     /// Anthropic Messages.
     Anthropic,
-    /// OpenAI Chat Completions, which many others speak too.
+    /// OpenAI Chat Completions, which many other servers also support.
     Openai,
 }
 
-/// A kind of file that a model may look at itself.
+/// A kind of file that a model can accept as input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MediaKind {
@@ -36,88 +36,91 @@ pub enum MediaKind {
     Image,
     /// PDF.
     Pdf,
-    /// WAV and MP3; OpenAI's format only.
+    /// WAV and MP3. Only in the OpenAI format.
     Audio,
 }
 
-/// The name of the field that caps a reply, where servers of OpenAI's format differ.
+/// The request field that limits the tokens of a reply. Servers with the OpenAI format use different names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CapField {
-    /// The older name, all that most servers know.
+    /// `max_tokens`, the older name. Most servers support only this name.
     MaxTokens,
-    /// The newer name, all that OpenAI's newer models take.
+    /// `max_completion_tokens`, the newer name. Newer models of OpenAI accept only this name.
     MaxCompletionTokens,
 }
 
-/// The configuration of a provider: a table `[providers.NAME]` of `skillet.toml`.
+/// The configuration of a provider: a table `[providers.NAME]` in `skillet.toml`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Provider {
-    /// The wire format.
+    /// The API format.
     pub kind: ProviderKind,
-    /// Its address.
+    /// The base URL of the API.
     pub base_url: String,
-    /// The environment variable with its key; none if it needs none.
+    /// The environment variable that contains the API key. `None` if the provider needs no key.
     #[serde(default)]
     pub key_variable: Option<String>,
-    /// Media types that its models accept. Without it, all that the format has, until the provider refuses one.
+    /// The kinds of files that the models accept. The default is all kinds of the API format, until the provider
+    /// refuses one.
     #[serde(default)]
     pub takes: Option<Vec<MediaKind>>,
-    /// The field that caps a reply; if not given, the one that fits the host, until it is refused.
+    /// The field that limits the tokens of a reply. The default depends on the host and changes if the provider
+    /// refuses it.
     #[serde(default)]
     pub cap_field: Option<CapField>,
-    /// The longest silence of a stream before the request is repeated; 60 s by default.
+    /// The longest time without stream data before the request is repeated. The default is 60 s.
     #[serde(default)]
     pub stall_seconds: Option<NonZeroU32>,
-    /// Whether its models can be sent a JSON Schema for their last message; if not given, the vendors' own can.
+    /// Whether the models can constrain their final message to a JSON Schema. The default is true only for the
+    /// vendors' own hosts.
     #[serde(default)]
     pub structured_output: Option<bool>,
-    /// Requests per minute of an account, which all workers share.
+    /// The maximum number of requests per minute for an account. All workers share it.
     #[serde(default)]
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens per minute of an account, read and written.
+    /// The maximum number of tokens read and written per minute for an account.
     #[serde(default)]
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Calls in progress at once of an account.
+    /// The maximum number of concurrent calls for an account.
     #[serde(default)]
     pub max_concurrent: Option<NonZeroU32>,
 }
 
-/// All providers by name. `script` is always there and not listed.
+/// All configured providers by name. The built-in provider `script` always exists and is not listed.
 #[derive(Clone, Debug)]
 pub struct Providers {
     by_name: BTreeMap<String, Provider>,
     /// The default model.
     pub default_model: Option<ModelName>,
-    /// Configured context windows, which override the known ones.
+    /// Configured context windows. They override the built-in ones.
     pub context_windows: Vec<ContextWindow>,
-    /// Prices of models. A model that is not listed has no known price.
+    /// Prices of models. The price of a model without an entry is unknown.
     pub prices: Vec<PriceSetting>,
 }
 
-/// Why a model cannot be asked.
+/// The reason why a model cannot be used.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotConfigured {
-    /// There is no such provider.
+    /// The provider does not exist.
     #[error("there is no provider `{provider}`; configured are: {}", known.join(", "))]
     UnknownProvider {
-        /// The request.
+        /// The requested provider.
         provider: String,
-        /// The known names.
+        /// The names of all providers.
         known: Vec<String>,
     },
-    /// The provider's key is not set.
+    /// The API key of the provider is not set.
     #[error(
         "the key of provider `{provider}` is missing: start `skillet up`, or the workers, with the variable {variable}"
     )]
     MissingKey {
         /// The provider.
         provider: String,
-        /// The environment variable with the key.
+        /// The environment variable for the key.
         variable: String,
     },
-    /// The provider is there, but not this model.
+    /// The provider `script` exists but does not have this model.
     #[error("provider `script` has only the model `script/bash`")]
     UnknownScript,
 }
@@ -131,8 +134,8 @@ pub enum NotConfigured {
 pub struct UnknownPrice(pub ModelName);
 
 impl Providers {
-    /// Anthropic and OpenAI at their usual places or where `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL`
-    /// say, and `others`, which may redefine those two.
+    /// Creates the list of providers: Anthropic, OpenAI and `others`, which can redefine the first two.
+    /// `ANTHROPIC_BASE_URL` and `OPENAI_BASE_URL` override the default URLs.
     pub fn new(others: BTreeMap<String, Provider>, default_model: Option<ModelName>) -> Self {
         let usual = ["anthropic", "openai"];
         let usual = usual.map(|name| Some((name.to_owned(), Provider::usual(name)?)));
@@ -146,7 +149,7 @@ impl Providers {
         }
     }
 
-    /// The provider of the model; `None` stands for `script`.
+    /// Returns the provider of a model, or `None` for `script`.
     pub fn find(&self, model: &ModelName) -> Result<Option<&Provider>, NotConfigured> {
         if model.provider() == SCRIPT {
             return if model.id() == "bash" {
@@ -162,12 +165,12 @@ impl Providers {
         })
     }
 
-    /// The host and the port of a model's provider.
+    /// The host and port of a model's provider.
     pub fn server(&self, model: &ModelName) -> Option<(String, Option<u16>)> {
         self.by_name.get(model.provider())?.server()
     }
 
-    /// The error for a model whose provider is known and has no key where it was looked for.
+    /// Creates the error for a known provider without an API key. Returns `None` if the provider needs no key.
     pub fn missing_key(&self, model: &ModelName) -> Option<NotConfigured> {
         let variable = self.by_name.get(model.provider())?.key_variable.clone()?;
         Some(NotConfigured::MissingKey {
@@ -176,18 +179,18 @@ impl Providers {
         })
     }
 
-    /// The variable that a provider's key is missing in; `None` if it needs none or has one.
+    /// The environment variable for a provider's missing key. `None` if the key is set or not needed.
     pub fn missing_variable(&self, name: &str) -> Option<&str> {
         let is_ready = self.by_name.get(name)?.is_ready();
         self.key_variable(name).filter(|_| !is_ready)
     }
 
-    /// The variable that a provider's key is looked for in; `None` if it needs none.
+    /// The environment variable for a provider's key. `None` if no key is needed.
     pub fn key_variable(&self, name: &str) -> Option<&str> {
         self.by_name.get(name)?.key_variable.as_deref()
     }
 
-    /// The context window of the model in tokens; `None` for no limit.
+    /// The context window of the model in tokens. `None` means no limit.
     pub fn context_window(&self, model: &ModelName) -> Option<u32> {
         window::of(model, &self.context_windows)
     }
@@ -197,7 +200,7 @@ impl Providers {
         price::of(model, &self.prices)
     }
 
-    /// All names.
+    /// The names of all providers, including `script`.
     pub fn names(&self) -> Vec<String> {
         self.by_name
             .keys()
@@ -206,7 +209,7 @@ impl Providers {
             .collect()
     }
 
-    /// The names of those that can be asked with the environment of this process.
+    /// The names of the providers whose key is set in the environment of this process, or that need no key.
     pub fn ready(&self) -> Vec<String> {
         let ready = self
             .by_name
@@ -220,7 +223,7 @@ impl Providers {
 }
 
 impl Provider {
-    /// A provider with nothing special about it.
+    /// Creates a provider with default settings.
     pub fn new(kind: ProviderKind, base_url: String, key_variable: Option<String>) -> Self {
         Self {
             kind,
@@ -236,7 +239,7 @@ impl Provider {
         }
     }
 
-    /// Anthropic or OpenAI, at its usual place or where its variable says.
+    /// Creates the default configuration of Anthropic or OpenAI. An environment variable can override the URL.
     pub fn usual(name: &str) -> Option<Self> {
         let (kind, url_variable, url, key) = match name {
             "anthropic" => (
@@ -257,7 +260,7 @@ impl Provider {
         Some(Self::new(kind, base_url, Some(key.to_owned())))
     }
 
-    /// The key out of the environment of this process.
+    /// Reads the key from the environment of this process.
     pub fn key(&self) -> Option<String> {
         self.key_variable.as_deref().and_then(variable)
     }
@@ -267,7 +270,7 @@ impl Provider {
     }
 }
 
-/// A variable that is set to nothing is not set.
+/// Reads an environment variable. An empty variable counts as unset.
 fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

@@ -5,25 +5,25 @@ use std::str::FromStr;
 
 use chrono::{DateTime, TimeDelta, Utc};
 
-/// How long something is kept after its last use: `30d`, `12h`, `never` to be removed.
+/// A retention period: how long data is kept after its last use. `30d`, `12h`, or `never` to keep it forever.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retention {
-    /// For ever.
+    /// Data is never removed.
     Never,
-    /// For that long.
+    /// Data is removed after this time.
     For(TimeDelta),
 }
 
-/// It is no retention.
+/// The text is not a valid retention period.
 #[derive(Debug, thiserror::Error)]
 #[error("must be hours like `12h`, days like `30d`, or `never`, which keeps everything")]
 pub struct RetentionError;
 
-/// A century. Times further back are of no use to anyone, and the database ends somewhere.
-const MOST_HOURS: i64 = 100 * 366 * 24;
+/// The longest retention period, a century. It keeps cutoff times in the range of the database.
+const MAX_HOURS: i64 = 100 * 366 * 24;
 
 impl Retention {
-    /// Up to when that is which may go now; `None` if nothing may.
+    /// The time up to which data can be removed now. `None` if data is never removed.
     pub fn cutoff(self, now: DateTime<Utc>) -> Option<DateTime<Utc>> {
         match self {
             Self::Never => None,
@@ -45,7 +45,7 @@ impl FromStr for Retention {
             Some(i64::from(number) * hours)
         });
         match hours {
-            Some(hours) if (1..=MOST_HOURS).contains(&hours) => {
+            Some(hours) if (1..=MAX_HOURS).contains(&hours) => {
                 Ok(Self::For(TimeDelta::hours(hours)))
             }
             _ => Err(RetentionError),

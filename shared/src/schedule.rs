@@ -1,4 +1,4 @@
-//! Schedules: when jobs are created, and what became of each time.
+//! Schedules and their runs.
 
 mod timing;
 
@@ -12,7 +12,7 @@ pub use timing::{DueTimes, Recurrence, RecurrenceError, ScheduleTiming};
 use crate::id::JobId;
 use crate::job::Status;
 
-/// What happens when a run is due while the job of an earlier run has not ended.
+/// The policy for a run that is due while the job of an earlier run is unfinished.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type,
 )]
@@ -28,86 +28,86 @@ pub enum Overlap {
     CancelRunning,
 }
 
-/// What happens with times that passed while no worker could start them.
+/// The policy for scheduled times that were missed because no worker could start them.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type,
 )]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum CatchUp {
-    /// A time that is more than a minute late is skipped.
+    /// Times that are more than a minute late are skipped.
     None,
-    /// The latest time is run, however late it is.
+    /// The latest missed time runs, however late it is.
     #[default]
     One,
-    /// The latest times are run, at most `catch_up_limit`.
+    /// The latest missed times run, at most `catch_up_limit`.
     All,
 }
 
-/// Why a schedule created a job.
+/// The reason for a run of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RunTrigger {
-    /// It was time.
+    /// The scheduled time was reached.
     Schedule,
     /// A client requested it.
     Manual,
 }
 
-/// The state of a run of a schedule.
+/// The status of a run of a schedule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum RunStatus {
-    /// It starts soon, or waits for the job of an earlier run.
+    /// The run starts soon, or waits for the job of an earlier run.
     Pending,
-    /// Its job was created.
+    /// The job of the run was created.
     Started,
-    /// It has no job; `reason` says why.
+    /// The run has no job. `reason` has the cause.
     Skipped,
-    /// Its job could not be created; `error` says why.
+    /// The job could not be created. `error` has the cause.
     Failed,
 }
 
-/// Why a run was skipped.
+/// The reason why a run was skipped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum SkipReason {
-    /// It was too late for it, by `catch_up`.
+    /// The run was too late according to `catch_up`.
     Missed,
-    /// The job of an earlier run had not ended.
+    /// The job of an earlier run was unfinished.
     Overlap,
-    /// 100 runs were waiting already.
+    /// 100 runs were already waiting.
     TooManyWaiting,
 }
 
 /// A run of a schedule.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct ScheduleRun {
-    /// The time by the schedule; of a manual run, the time of the request.
+    /// The scheduled time. For a manual run, the time of the request.
     pub scheduled_for: DateTime<Utc>,
-    /// The last of the times that this entry stands for, if several were missed together.
+    /// The last scheduled time of this entry, if one entry stands for several missed times.
     #[schema(required)]
     pub missed_until: Option<DateTime<Utc>>,
-    /// Why the schedule runs.
+    /// The reason for the run.
     pub trigger: RunTrigger,
-    /// When it may start: `scheduled_for` with the jitter.
+    /// The time when the run can start: `scheduled_for` plus jitter.
     pub due_at: DateTime<Utc>,
-    /// The state.
+    /// The status of the run.
     pub status: RunStatus,
-    /// Why it was skipped.
+    /// The reason why the run was skipped.
     #[schema(required)]
     pub reason: Option<SkipReason>,
-    /// Why its job could not be created: a problem as `POST /v1/jobs` answers it.
+    /// The reason why the job could not be created, as a problem object of `POST /v1/jobs`.
     #[schema(required, value_type = Option<Map<String, Value>>)]
     pub error: Option<Value>,
-    /// The job.
+    /// The job of the run.
     #[schema(required)]
     pub job_id: Option<JobId>,
-    /// The status of the job; null if there is none any more.
+    /// The status of the job. Null if there is no job or if it was deleted.
     #[schema(required)]
     pub job_status: Option<Status>,
-    /// When the state changed last.
+    /// The time of the last status change.
     pub updated_at: DateTime<Utc>,
 }

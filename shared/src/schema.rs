@@ -1,4 +1,4 @@
-//! JSON Schemas: compiled once, with readable errors.
+//! JSON Schemas with readable validation errors.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,16 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
-/// The most errors that are reported for one value.
+/// The maximum number of errors that are reported for a value.
 const MAX_FAULTS: usize = 20;
-/// The longest that one fault is said at: its words may repeat the value.
+/// The longest error message in bytes. A message can repeat the value.
 const MAX_FAULT_BYTES: usize = 300;
 
-/// What one pattern may come to when it is compiled, and how often it may turn back: a short one can mean a lot of
-/// work.
+/// Limits on the compiled size of a pattern and on backtracking, because a short pattern can cause a lot of work.
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
 const MAX_BACKTRACKS: usize = 100_000;
 
-/// A JSON Schema.
+/// A compiled JSON Schema.
 #[derive(Clone)]
 pub struct Schema {
     source: Arc<Value>,
@@ -25,7 +24,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Compiles a schema; an error says why it is none.
+    /// Compiles a schema. The error says why the schema is invalid.
     pub fn compile(source: Value) -> Result<Self, String> {
         let patterns = PatternOptions::fancy_regex()
             .size_limit(MAX_PATTERN_BYTES)
@@ -43,19 +42,19 @@ impl Schema {
         &self.source
     }
 
-    /// The names of its properties.
+    /// The names of the schema's properties.
     pub fn properties(&self) -> impl Iterator<Item = &str> {
         let properties = self.source["properties"].as_object();
         properties.into_iter().flatten().map(|(name, _)| &**name)
     }
 
-    /// The names of the properties that must be there.
+    /// The names of the required properties.
     pub fn required(&self) -> impl Iterator<Item = &str> {
         let names = self.source["required"].as_array().into_iter().flatten();
         names.filter_map(Value::as_str)
     }
 
-    /// Checks a value. The errors name where (a JSON Pointer, RFC 6901) and what would be right.
+    /// Checks a value. Each error is a JSON Pointer (RFC 6901) to the location and a message that says what is valid.
     pub fn check(&self, value: &Value) -> Result<(), Vec<(String, String)>> {
         let errors = self.validator.iter_errors(value).take(MAX_FAULTS);
         let faults: Vec<_> = errors.flat_map(|error| self.faults(&error)).collect();
@@ -84,7 +83,7 @@ impl Schema {
             _ => {
                 let mut words = error.to_string();
                 if words.len() > MAX_FAULT_BYTES {
-                    // What would be right comes after the value.
+                    // The masked message leaves out the value, so truncation keeps the useful part.
                     words = error.masked().to_string();
                     words.truncate(words.floor_char_boundary(MAX_FAULT_BYTES));
                 }
@@ -94,7 +93,7 @@ impl Schema {
     }
 }
 
-/// A name as a part of a JSON Pointer.
+/// Escapes a name for use in a JSON Pointer.
 fn escape(name: &str) -> String {
     let name = &name[..name.floor_char_boundary(MAX_FAULT_BYTES)];
     name.replace('~', "~0").replace('/', "~1")

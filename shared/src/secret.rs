@@ -1,4 +1,4 @@
-//! Secrets of tenants: write-only values that skills may use.
+//! Secrets of tenants: write-only values for jobs.
 
 mod master_keys;
 mod name;
@@ -15,31 +15,31 @@ pub use master_keys::{MasterKeyError, MasterKeys, OpenError, SealedValue, genera
 pub use name::{SecretName, SecretNameError};
 pub use value::{SecretValue, SecretValueError};
 
-/// A secret as its owner sees it: all but the value.
+/// A secret, without its value.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Secret {
-    /// Its name, and the variable in which skills find it.
+    /// The name of the secret. Commands find the value in the environment variable with this name.
     pub name: SecretName,
-    /// When it was first set.
+    /// The time when the secret was first set.
     pub created_at: DateTime<Utc>,
-    /// When its value was last set.
+    /// The time when the value was last set.
     pub updated_at: DateTime<Utc>,
 }
 
-/// A secret that a skill asks for.
+/// A secret that a skill declares.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SecretNeed {
-    /// Its name, and the variable in which the skill finds it.
+    /// The name of the secret. Commands of the skill find the value in the environment variable with this name.
     pub name: SecretName,
-    /// Whether jobs of the skill are refused without it.
+    /// Whether jobs of the skill are refused without the secret.
     pub required: bool,
-    /// Alternative secrets; one of them is enough.
+    /// Alternative secrets. One of all these secrets is enough.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub alternatives: Vec<SecretName>,
 }
 
 impl SecretNeed {
-    /// Reads a declaration: `NAME`, or `NAME?` for what is not required.
+    /// Parses a declaration: `NAME`, or `NAME?` for an optional secret.
     pub fn parse(word: &str) -> Result<Self, SecretNameError> {
         let (name, required) = match word.strip_suffix('?') {
             Some(name) => (name, false),
@@ -53,8 +53,8 @@ impl SecretNeed {
         })
     }
 
-    /// Reads a declaration that may also be `ONE|OTHER`: at least one of them is required.
-    /// Returns a need for each name.
+    /// Parses a declaration that can also be `ONE|OTHER`, which requires at least one of the secrets. Returns a need
+    /// for each name.
     pub fn parse_alternatives(word: &str) -> Result<Vec<Self>, SecretNameError> {
         let mut names = word.split('|');
         let mut first = Self::parse(names.next().unwrap_or_default())?;
@@ -69,12 +69,12 @@ impl SecretNeed {
         Ok([vec![first], others].concat())
     }
 
-    /// Whether a job can do with the secrets that are set.
+    /// Whether a job can run with the secrets that are set.
     pub fn is_met(&self, is_set: impl Fn(&SecretName) -> bool) -> bool {
         !self.required || self.names().any(is_set)
     }
 
-    /// Its name and those of its alternatives.
+    /// The name of the secret, then the names of its alternatives.
     pub fn names(&self) -> impl Iterator<Item = &SecretName> {
         std::iter::once(&self.name).chain(&self.alternatives)
     }

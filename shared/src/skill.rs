@@ -33,52 +33,52 @@ use crate::schema::Schema;
 use crate::secret::SecretNeed;
 use crate::tool::ToolName;
 
-/// A skill, read and checked.
+/// A parsed and validated skill.
 #[derive(Clone, Debug)]
 pub struct Skill {
-    /// Equals its folder's name.
+    /// The name. It equals the name of the skill's folder.
     pub name: String,
-    /// Its purpose and when to use it.
+    /// The purpose of the skill and when to use it.
     pub description: String,
-    /// Its name for people.
+    /// The display name.
     pub title: String,
-    /// Its instructions for the model.
+    /// The instructions for the model.
     pub instructions: String,
-    /// The kinds of files it takes.
+    /// The kinds of files that the skill accepts.
     pub inputs: Inputs,
-    /// The kinds of files it makes.
+    /// The kinds of files that the skill produces.
     pub outputs: Vec<OutputKind>,
-    /// The tools it gets.
+    /// The tools that the skill can use.
     pub tools: Vec<ToolName>,
-    /// Whether it was written for any agent: it names none of our tools, or names of the format's examples.
+    /// Whether the skill was written for any agent: it lists no tools, or uses tool names of the format's examples.
     pub is_portable: bool,
-    /// What its front matter says without effect.
+    /// Warnings about front matter without effect.
     pub warnings: Vec<String>,
-    /// Rules for calls that need approval or write a log line.
+    /// Rules for tool calls that need approval or that are logged.
     pub hooks: Hooks,
-    /// The schema of its parameters, an object.
+    /// The JSON Schema of the parameters. Its type is `object`.
     pub parameters: Schema,
-    /// The schema of the result of its jobs that have none of their own.
+    /// The JSON Schema of the structured result of jobs that have no schema of their own.
     pub output_schema: Option<OutputSchema>,
-    /// The models of its jobs that name none; the service's default if not given.
+    /// The models of jobs that name none. `None` means the service's default.
     pub models: Option<ModelList>,
-    /// The limits of its jobs that have none of their own.
+    /// The default limits of the skill's jobs.
     pub limits: Limits,
-    /// Seconds that a command may run.
+    /// The timeout of a command, in seconds.
     pub command_seconds: u32,
-    /// How many bytes of a tool's output the model reads.
+    /// The maximum size of a tool's output for the model, in bytes.
     pub max_output_chars: usize,
     /// Programs that must be installed.
     pub programs: Vec<Need>,
-    /// Programs and packages that it works better with.
+    /// Optional programs and packages that improve the results.
     pub optional: Vec<Need>,
-    /// The secrets that its jobs are handed, and no others.
+    /// The secrets that the skill's jobs receive. They receive no other secrets.
     pub secrets: Vec<SecretNeed>,
-    /// Network access of its commands.
+    /// The network access of the skill's commands.
     pub network: Network,
-    /// Its files, unless only its `SKILL.md` was read.
+    /// The files of the skill. Empty if only the `SKILL.md` was parsed.
     pub files: Files,
-    /// SHA-256 over its files, hexadecimal.
+    /// The SHA-256 of the files, in hexadecimal.
     pub digest: String,
 }
 
@@ -86,37 +86,37 @@ pub struct Skill {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SkillOrigin {
-    /// It is part of the service.
+    /// The skill is part of the service.
     BuiltIn,
-    /// The operator put it into a folder of the service.
+    /// The skill is from the operator's skill folder.
     Directory,
-    /// The tenant uploaded it.
+    /// The tenant uploaded the skill.
     Uploaded,
 }
 
-/// The kinds of files that a skill takes.
+/// The kinds of files that a skill accepts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Inputs {
-    /// Any.
+    /// Files of any kind.
     Any,
-    /// These, by the part of the media type before the slash, `document` for all other.
+    /// Files of these kinds only, according to [`OutputKind::accepts`].
     Only(Vec<OutputKind>),
 }
 
 impl Skill {
-    /// The missing programs, in words, where only these are installed.
+    /// Describes the required programs that are not in `installed`.
     pub fn missing(&self, installed: &BTreeSet<Program>) -> Vec<String> {
         let unmet = self.programs.iter().filter(|need| !need.is_met(installed));
         unmet.map(Need::to_string).collect()
     }
 
-    /// The missing optional programs, in words, where only these are installed.
+    /// Describes the optional programs that are not in `installed`.
     pub fn missing_optional(&self, installed: &BTreeSet<Program>) -> Vec<String> {
         let unmet = self.optional.iter().filter(|need| !need.is_met(installed));
         unmet.map(Need::to_string).collect()
     }
 
-    /// The packages among its optional programs.
+    /// The packages among the optional programs.
     pub fn packages(&self) -> impl Iterator<Item = &Program> {
         let programs = self.optional.iter().flat_map(|need| &need.0);
         programs.filter(|program| {
@@ -124,8 +124,8 @@ impl Skill {
         })
     }
 
-    /// Its rules for calls of tools in a job with these parameters. A skill that has a parameter `confirm`
-    /// leaves it to the job whether its calls wait for a person; other rules of the job and the operator stand.
+    /// The skill's rules for tool calls in a job with these parameters. The parameter `confirm: false` removes the
+    /// skill's own approval rules. Rules of the job and the operator still apply.
     pub fn hooks_for(&self, parameters: &Map<String, Value>) -> Hooks {
         let mut hooks = self.hooks.clone();
         if parameters.get("confirm") == Some(&Value::Bool(false)) {
@@ -134,18 +134,18 @@ impl Skill {
         hooks
     }
 
-    /// Programs that must be installed; `|` separates alternatives.
+    /// The required programs. `|` separates alternatives.
     pub fn needs(&self) -> Vec<String> {
         self.programs.iter().map(Need::as_text).collect()
     }
 
-    /// The programs that it works better with, in the same form.
+    /// The optional programs. `|` separates alternatives.
     pub fn optional_needs(&self) -> Vec<String> {
         self.optional.iter().map(Need::as_text).collect()
     }
 
-    /// Checks parameters against the skill's schema and fills in its defaults. The errors name where
-    /// (a JSON Pointer, RFC 6901) and what.
+    /// Checks parameters against the skill's schema and fills in its defaults. Each error is a JSON Pointer (RFC 6901)
+    /// and a message.
     pub fn parameters_from(
         &self,
         given: &Map<String, Value>,

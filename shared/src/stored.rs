@@ -1,11 +1,12 @@
-//! Stored values of another release. A value that cannot be read leaves all others alone.
+//! Deserialization of stored values that another release may have written. An unreadable value does not affect other
+//! values.
 
 use std::fmt::Display;
 
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// This release cannot read something that is stored.
+/// A stored value that this release cannot read.
 #[derive(Debug, thiserror::Error)]
 #[error("this release cannot read {what}")]
 pub struct UnreadableRow {
@@ -15,7 +16,7 @@ pub struct UnreadableRow {
 }
 
 impl UnreadableRow {
-    /// `what` is a noun with its article, such as `the request`.
+    /// Creates the error. `what` is a noun with its article, such as `the request`.
     pub fn new(
         what: &'static str,
         cause: impl Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -25,12 +26,12 @@ impl UnreadableRow {
     }
 }
 
-/// Reads stored JSON.
+/// Deserializes stored JSON.
 pub fn read<T: DeserializeOwned>(what: &'static str, json: &RawValue) -> Result<T, UnreadableRow> {
     serde_json::from_str(json.get()).map_err(|error| UnreadableRow::new(what, error))
 }
 
-/// Reads stored JSON that belongs to a row of that id. A value that cannot be read is logged and replaced.
+/// Deserializes stored JSON of the row `id`. Logs and replaces an unreadable value.
 pub fn read_or_else<T: DeserializeOwned>(
     what: &'static str,
     id: impl Display,
@@ -39,7 +40,7 @@ pub fn read_or_else<T: DeserializeOwned>(
 ) -> T {
     read(what, json).unwrap_or_else(|error| {
         let error = &error as &dyn std::error::Error;
-        tracing::warn!(%id, error, "a stored value is left out");
+        tracing::warn!(%id, error, "using a replacement for an unreadable stored value");
         replacement()
     })
 }

@@ -1,13 +1,13 @@
-//! Limits on the jobs that a tenant may submit.
+//! Limits on the jobs that a tenant can submit.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// Submit limits of a tenant; null means no limit.
+/// The submit limits of a tenant. Null means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmitLimits {
-    /// Jobs that have not ended, whether they run or not.
+    /// The maximum number of unfinished jobs, running or not.
     #[schema(required)]
     pub max_queued: Option<u32>,
     /// The rate limit.
@@ -15,25 +15,25 @@ pub struct SubmitLimits {
     pub submit_rate: Option<SubmitRate>,
 }
 
-/// A rate limit: up to `burst` jobs at once, and `per_minute` in the long run.
+/// A rate limit: up to `burst` jobs at once, and `per_minute` on average.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct SubmitRate {
-    /// Jobs that come in a minute.
+    /// The number of jobs per minute.
     pub per_minute: u32,
-    /// Jobs that may come at once.
+    /// The maximum number of jobs at once.
     pub burst: u32,
 }
 
 impl SubmitRate {
-    /// The share of a minute that many jobs use.
+    /// The time in which the rate admits this many jobs.
     fn time_of(self, jobs: u32) -> TimeDelta {
         TimeDelta::nanoseconds(60_000_000_000 * i64::from(jobs) / i64::from(self.per_minute))
     }
 
-    /// When a whole burst is allowed again after `jobs` that come now, or how long these have to wait. `burst_full_at`
-    /// is what this returned the last time.
+    /// Takes `jobs` from the rate. Returns the time at which a whole burst is available again, or the time that the
+    /// jobs must wait. `burst_full_at` is the result of the previous call.
     ///
-    /// More than `burst` can never come.
+    /// More than `burst` jobs are never accepted at once.
     pub(crate) fn take(
         self,
         burst_full_at: DateTime<Utc>,
@@ -49,54 +49,54 @@ impl SubmitRate {
     }
 }
 
-/// How far a tenant has used its rate, right after jobs were accepted.
+/// The state of a tenant's rate limit right after jobs were accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateState {
-    /// The rate.
+    /// The rate limit.
     pub rate: SubmitRate,
-    /// When as many as `burst` may come at once again.
+    /// The time at which a whole burst is available again.
     pub full_at: DateTime<Utc>,
-    /// The time of the answer.
+    /// The time of the response.
     pub now: DateTime<Utc>,
 }
 
 impl RateState {
-    /// Jobs that may come now.
+    /// The number of jobs that can be submitted now.
     fn remaining(self) -> i64 {
         let free = self.rate.time_of(self.rate.burst) - (self.full_at - self.now);
         let of_one = self.rate.time_of(1).num_microseconds().unwrap_or(1).max(1);
         (free.num_microseconds().unwrap_or(0) / of_one).max(0)
     }
 
-    /// The header `RateLimit-Policy`: the quota, and the seconds in which it is renewed.
+    /// The `RateLimit-Policy` header: the quota, and the seconds in which it is renewed.
     pub fn policy(self) -> String {
         let window = seconds(self.rate.time_of(self.rate.burst));
         format!("\"submit\";q={};w={window}", self.rate.burst)
     }
 
-    /// The header `RateLimit`: what remains of the quota, and the seconds until all of it is there.
+    /// The `RateLimit` header: the rest of the quota, and the seconds until the quota is full.
     pub fn limit(self) -> String {
         let reset = seconds(self.full_at - self.now);
         format!("\"submit\";r={};t={reset}", self.remaining())
     }
 }
 
-/// Whole seconds in which that time is over.
+/// Rounds a time up to whole seconds.
 fn seconds(time: TimeDelta) -> i64 {
     let time = time.max(TimeDelta::zero());
     time.num_seconds() + i64::from(time.subsec_nanos() > 0)
 }
 
-/// Why jobs may not come in now.
+/// The reason why jobs are refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubmitRefusal {
-    /// They come too fast. After that time they may, if no others do before.
+    /// The jobs exceed the rate. They can be accepted after this time, if no other jobs are submitted before.
     TooFast(TimeDelta),
-    /// Too many have not ended. Nobody looks again before that time is over.
+    /// The tenant has too many unfinished jobs. They are not counted again before this time has passed.
     TooMany(TimeDelta),
-    /// They are more than may ever come at once.
+    /// The request has more jobs than can ever be accepted at once.
     Never {
-        /// How many may.
+        /// The maximum number of jobs.
         most: u32,
     },
 }

@@ -1,4 +1,4 @@
-//! Logging. `metrics` has the metrics and `trace` the traces.
+//! Logging, metrics and traces.
 
 pub mod metrics;
 pub mod trace;
@@ -10,17 +10,17 @@ use tracing_subscriber::EnvFilter;
 /// The format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Plain text for people.
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Sends log lines to standard error. `filter` is in the syntax of `RUST_LOG`, e.g. `info,sqlx=warn`.
+/// Sends log lines to standard error. `filter` has the syntax of `RUST_LOG`, e.g. `info,sqlx=warn`.
 pub fn init(format: LogFormat, filter: &str) -> anyhow::Result<()> {
-    // The HTTP library logs a client's broken request as an error of ours.
+    // The HTTP library logs malformed client requests as errors.
     let filter = EnvFilter::try_new(format!("actix_http::h1::dispatcher=off,{filter}"))?;
-    // The MCP library logs what servers say, and a server may say a secret that it was handed.
+    // The MCP library logs the output of servers, which can contain secrets.
     let filter = filter.add_directive("rmcp=off".parse()?);
     let lines = tracing_subscriber::fmt()
         .with_env_filter(filter)

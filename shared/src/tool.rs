@@ -1,10 +1,10 @@
-//! The tools, by name.
+//! The names of the built-in tools.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A tool that a model can be given.
+/// A built-in tool for a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ToolName {
@@ -18,29 +18,29 @@ pub enum ToolName {
     FileEdit,
     /// Lists files.
     FileList,
-    /// Reads a page of the web.
+    /// Fetches a web page.
     WebFetch,
     /// Sends a request to an API.
     HttpRequest,
-    /// Asks a SQLite file.
+    /// Queries a SQLite file.
     SqlQuery,
     /// Reads a table of a Supabase project.
     ReadTable,
-    /// Works on a page in a browser, in several steps.
+    /// Works on a page in a browser in several steps.
     Browse,
-    /// Reads pages of a site that lead to one another.
+    /// Reads linked pages of a site.
     Crawl,
     /// Opens a page in a browser.
     Browser,
-    /// Makes a picture of a page.
+    /// Takes a screenshot of a page.
     TakeScreenshot,
-    /// Finds elements of a page.
+    /// Finds elements in a page.
     DomSearch,
-    /// Extracts links, tables, text or metadata of a page.
+    /// Extracts links, tables, text or metadata from a page.
     DomExtract,
-    /// Sends a mail.
+    /// Sends an email.
     SendEmail,
-    /// Reads mails.
+    /// Reads emails.
     ReadEmail,
     /// Shows a file to the model.
     LookAt,
@@ -48,7 +48,7 @@ pub enum ToolName {
     SetOutput,
 }
 
-/// There is no tool of that name.
+/// The tool does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no tool `{name}`; there are: {}", ToolName::list())]
 pub struct UnknownTool {
@@ -56,7 +56,7 @@ pub struct UnknownTool {
 }
 
 impl ToolName {
-    /// All of them.
+    /// All tools.
     pub const ALL: [Self; 19] = [
         Self::ShellExec,
         Self::FileRead,
@@ -79,7 +79,7 @@ impl ToolName {
         Self::SetOutput,
     ];
 
-    /// Further names under which skills know tools.
+    /// Aliases that skills can use.
     const ALIASES: [(&str, Self); 6] = [
         ("execute_bash", Self::ShellExec),
         ("set_output_image", Self::SetOutput),
@@ -89,7 +89,7 @@ impl ToolName {
         ("set_output_html", Self::SetOutput),
     ];
 
-    /// The names of the examples of the Agent Skills format. Other agents' skills know tools by them.
+    /// The tool names in the examples of the Agent Skills format. Skills for other agents use these names.
     const PORTABLE: [(&str, Self); 9] = [
         ("Bash", Self::ShellExec),
         ("Read", Self::FileRead),
@@ -102,7 +102,7 @@ impl ToolName {
         ("WebFetch", Self::WebFetch),
     ];
 
-    /// Those that serve any work in a workspace.
+    /// General tools for work in a workspace.
     pub const GENERAL: [Self; 7] = [
         Self::ShellExec,
         Self::FileRead,
@@ -113,7 +113,7 @@ impl ToolName {
         Self::WebFetch,
     ];
 
-    /// Its canonical name.
+    /// The canonical name.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::ShellExec => "shell.exec",
@@ -138,12 +138,12 @@ impl ToolName {
         }
     }
 
-    /// Whether a call that may have run can be made again: on the same files it does the same.
+    /// Whether a call that may have run already can be repeated. The same call on the same files has the same effect.
     pub fn is_repeatable(self) -> bool {
         matches!(self, Self::SetOutput | Self::LookAt)
     }
 
-    /// Reads a canonical name or an alias.
+    /// Parses a canonical name or an alias.
     pub fn parse(name: &str) -> Result<Self, UnknownTool> {
         let canonical = Self::ALL.into_iter().find(|tool| tool.as_str() == name);
         let found = canonical.or_else(|| Self::alias(name));
@@ -152,18 +152,18 @@ impl ToolName {
         })
     }
 
-    /// The tool that has the name as an alias.
+    /// Finds the tool with this alias.
     pub fn alias(name: &str) -> Option<Self> {
         let mut aliases = Self::ALIASES.into_iter().chain(Self::PORTABLE);
         aliases.find_map(|(alias, tool)| (alias == name).then_some(tool))
     }
 
-    /// Whether the name is one of those that other agents' skills use.
+    /// Whether the name is a tool name in the examples of the Agent Skills format.
     pub fn is_portable(name: &str) -> bool {
         Self::PORTABLE.iter().any(|(portable, _)| *portable == name)
     }
 
-    /// Every name, canonical or not, with its tool.
+    /// All canonical names and aliases with their tools.
     pub(crate) fn names() -> impl Iterator<Item = (&'static str, Self)> {
         let canonical = Self::ALL.into_iter().map(|tool| (tool.as_str(), tool));
         canonical.chain(Self::ALIASES).chain(Self::PORTABLE)

@@ -1,27 +1,27 @@
-//! Usage over time.
+//! Usage statistics over time.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::money::Usd;
 
-/// What usage is added up by.
+/// The grouping of usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageGrouping {
-    /// The day (UTC) on which jobs ended.
+    /// By day (UTC) on which the jobs ended.
     #[default]
     Day,
-    /// The skill of jobs.
+    /// By skill.
     Skill,
-    /// The agent of jobs.
+    /// By agent.
     Agent,
-    /// The model of jobs.
+    /// By model.
     Model,
 }
 
 impl UsageGrouping {
-    /// Its name on the wire.
+    /// The name in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -32,24 +32,24 @@ impl UsageGrouping {
     }
 }
 
-/// The usage of the ended jobs of one day, skill, agent or model.
+/// The usage of the finished jobs of one day, skill, agent or model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct UsageGroup {
-    /// The day (`2026-11-24`), or the name of the skill, agent or model; null for jobs that have none.
+    /// The day (`2026-11-24`) or the name of the skill, agent or model. Null for jobs without a skill, agent or model.
     #[schema(required)]
     pub key: Option<String>,
-    /// Jobs that completed.
+    /// The number of completed jobs.
     pub completed: i64,
-    /// Jobs that failed.
+    /// The number of failed jobs.
     pub failed: i64,
-    /// Jobs that were cancelled.
+    /// The number of cancelled jobs.
     pub cancelled: i64,
-    /// Tokens read by the model, cached ones included.
+    /// Tokens read by the model, including cached ones.
     pub input_tokens: u64,
-    /// Tokens written by the model, thinking included.
+    /// Tokens written by the model, including thinking.
     pub output_tokens: u64,
-    /// The cost, as far as the price of the model was known.
+    /// The cost. Tokens of models without a known price are not included.
     pub cost_usd: Usd,
-    /// From the start of each job to its end, added up, in milliseconds.
+    /// The total duration of the jobs from start to end, in milliseconds.
     pub duration_ms: i64,
 }

@@ -1,4 +1,4 @@
-//! Webhooks: milestones of jobs that are posted to addresses of the tenant (Standard Webhooks 1.0).
+//! Webhooks: milestones of jobs, posted to URLs of the tenant (Standard Webhooks 1.0).
 
 mod content;
 mod retry;
@@ -15,10 +15,10 @@ pub use secret::{InvalidWebhookSecret, WebhookSecret};
 use crate::event::EventKind;
 use crate::id::{DeliveryId, JobId, WebhookId};
 
-/// The type of the event that a test sends.
+/// The event type of a test delivery.
 pub const TEST_EVENT: &str = "webhook.test";
 
-/// The types of events that a webhook can have, in the order of a job's life.
+/// The event types that a webhook can subscribe to, in the order of a job's life.
 pub const EVENTS: [EventKind; 9] = [
     EventKind::JobStarted,
     EventKind::JobWaiting,
@@ -31,7 +31,7 @@ pub const EVENTS: [EventKind; 9] = [
     EventKind::JobCancelled,
 ];
 
-/// The types of a webhook that names none.
+/// The event types of a webhook that names none.
 pub const DEFAULT_EVENTS: [EventKind; 4] = [
     EventKind::ApprovalRequested,
     EventKind::JobCompleted,
@@ -39,31 +39,31 @@ pub const DEFAULT_EVENTS: [EventKind; 4] = [
     EventKind::JobCancelled,
 ];
 
-/// Whether a webhook delivers.
+/// The status of a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum WebhookStatus {
-    /// It delivers.
+    /// The webhook delivers events.
     Active,
-    /// A client paused it. Deliveries wait.
+    /// A client paused the webhook. Deliveries wait.
     Paused,
-    /// The service disabled it; `disabled_reason` says why. Deliveries are dead at once.
+    /// The service disabled the webhook. `disabled_reason` has the cause. Deliveries become `dead` at once.
     Disabled,
 }
 
-/// Why the service disabled a webhook.
+/// The reason why the service disabled a webhook.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum DisabledReason {
     /// The receiver answered with 410.
     Gone,
-    /// All attempts of five days failed.
+    /// All attempts of the last five days failed.
     Failing,
 }
 
-/// What an event contains beside the milestone.
+/// Data that an event contains in addition to the milestone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WebhookInclude {
@@ -71,35 +71,36 @@ pub enum WebhookInclude {
     Job,
 }
 
-/// The state of a delivery.
+/// The status of a delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, sqlx::Type)]
 #[serde(rename_all = "snake_case")]
 #[sqlx(type_name = "text", rename_all = "snake_case")]
 pub enum DeliveryStatus {
     /// No attempt has ended yet.
     Pending,
-    /// The receiver accepted it.
+    /// The receiver accepted the event.
     Delivered,
-    /// The last attempt failed; there will be another.
+    /// The last attempt failed. Another attempt follows.
     Failed,
-    /// It is given up. It can be redelivered.
+    /// There are no more attempts. The delivery can be redelivered.
     Dead,
 }
 
 /// The result of the last attempt of a delivery.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct DeliveryAttempt {
-    /// When it ended.
+    /// The time when the attempt ended.
     pub at: DateTime<Utc>,
-    /// The status of the answer; null if there was none.
+    /// The HTTP status of the response. Null if there was no response.
     #[schema(required)]
     pub status: Option<i16>,
-    /// How long it took, in milliseconds.
+    /// The duration in milliseconds.
     pub ms: i32,
-    /// Why it failed. `address_refused` at the beginning: the address is not permitted, and no attempt follows.
+    /// The reason for the failure. It begins with `address_refused` if the address is not permitted; then no attempt
+    /// follows.
     #[schema(required)]
     pub error: Option<String>,
-    /// The beginning of the answer's body, at most 4 KiB.
+    /// The beginning of the response body, at most 4 KiB.
     #[schema(required)]
     pub response: Option<String>,
 }
@@ -109,51 +110,51 @@ pub struct DeliveryAttempt {
 pub struct Delivery {
     /// The identifier.
     pub id: DeliveryId,
-    /// The webhook; null for the webhook of a job.
+    /// The webhook. Null for the webhook of a job.
     #[schema(required)]
     pub webhook_id: Option<WebhookId>,
-    /// The header `webhook-id`: the same in all attempts, and for all webhooks.
+    /// The `webhook-id` header. It is the same in all attempts and for all webhooks.
     #[schema(example = "evt_019aa0c45e8d70008000000000000000_7")]
     pub event_id: String,
-    /// The job; null for a test.
+    /// The job. Null for a test.
     #[schema(required)]
     pub job_id: Option<JobId>,
-    /// The place of the event in the job's log; null for a test.
+    /// The number of the event in the job's log. Null for a test.
     #[schema(required)]
     pub seq: Option<i64>,
     /// The type of the event.
     #[serde(rename = "type")]
     #[schema(example = "job.completed")]
     pub kind: String,
-    /// The state.
+    /// The status.
     pub status: DeliveryStatus,
-    /// The attempts that have ended.
+    /// The number of finished attempts.
     pub attempts: i16,
-    /// When the next attempt is due; null if there is none.
+    /// The time when the next attempt is due. Null if no attempt follows.
     #[schema(required)]
     pub next_at: Option<DateTime<Utc>>,
-    /// The last attempt; null if none has ended.
+    /// The last finished attempt. Null if there is none.
     #[schema(required)]
     pub last: Option<DeliveryAttempt>,
-    /// When it was recorded.
+    /// The creation time.
     pub created_at: DateTime<Utc>,
 }
 
-/// The webhook that a job brings along.
+/// The webhook of a single job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct JobWebhook {
-    /// Where to post.
+    /// The URL that receives the events.
     pub url: String,
-    /// The types of events.
+    /// The event types.
     pub events: Vec<String>,
 }
 
-/// The header `webhook-id` of an event: the same wherever it is delivered.
+/// The `webhook-id` header of an event. It is the same for all webhooks and attempts.
 pub fn event_id(job: JobId, seq: i64) -> String {
     format!("evt_{}_{seq}", job.0.simple())
 }
 
-/// The header `webhook-id` of a test.
+/// The `webhook-id` header of a test.
 pub fn test_id(delivery: DeliveryId) -> String {
     format!("evt_test_{}", delivery.0.simple())
 }

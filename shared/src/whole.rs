@@ -5,18 +5,18 @@ use std::fmt;
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A whole number in any notation of JSON: `150`, `150.0` and `1.5e2` are equal.
+/// A whole number in any JSON notation: `150`, `150.0` and `1.5e2` are equal.
 ///
-/// Any number can be read, so that [`get`](Self::get) can name the range to a client that missed it.
+/// Deserialization accepts any number. So the caller of [`get`](Self::get) can report the valid range to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Whole(f64);
 
 impl Whole {
-    /// The number, if it is whole and fits the type.
+    /// Returns the number if it is whole and in the range of the type.
     pub fn get<T: TryFrom<i64>>(self) -> Option<T> {
-        // Beyond this, neighbouring whole numbers are the same `f64`.
-        const MOST: f64 = 9_007_199_254_740_991.0;
-        let is_whole = self.0.fract() == 0.0 && self.0.abs() <= MOST;
+        // Larger whole numbers are not exact in `f64`.
+        const MAX: f64 = 9_007_199_254_740_991.0;
+        let is_whole = self.0.fract() == 0.0 && self.0.abs() <= MAX;
         let number = is_whole.then_some(self.0 as i64)?;
         T::try_from(number).ok()
     }
@@ -28,7 +28,7 @@ impl From<u32> for Whole {
     }
 }
 
-/// However it was written, a whole number is written without a fraction.
+/// Serializes whole numbers without a fraction, whatever notation they were read in.
 impl Serialize for Whole {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.get::<i64>() {
@@ -88,7 +88,7 @@ mod tests {
         for json in ["1.5", "1e300", "-1", "4294967296", "18446744073709551615"] {
             assert_eq!(read(json).get::<u32>(), None, "{json}");
         }
-        // 2^53 + 1 would be read as its neighbour.
+        // `f64` cannot represent 2^53 + 1.
         assert_eq!(read("9007199254740993").get::<i64>(), None);
         assert_eq!(serde_json::to_string(&read("1.5")).unwrap(), "1.5");
         assert!(serde_json::from_str::<Whole>("\"150\"").is_err());

@@ -7,10 +7,10 @@ use rand::RngExt;
 
 use crate::place::is_group;
 
-/// Letters of a pairing code: those that are not mistaken for each other.
+/// The characters of a pairing code, without those that are easily confused.
 const CODE_LETTERS: &[u8] = b"23456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 const CODE_LENGTH: usize = 12;
-/// Wrong codes after which the code is void.
+/// The number of wrong codes after which the pairing code becomes invalid.
 const MAX_WRONG_CODES: u32 = 10;
 
 /// The users and groups that may use the bot.
@@ -20,25 +20,25 @@ pub struct Access {
     pairing: Mutex<Pairing>,
 }
 
-/// A one-time code, until it is used.
+/// A one-time code that is valid until it is used.
 struct Pairing {
     code: Option<String>,
     wrong_codes: u32,
     paired: Option<i64>,
 }
 
-/// The result of a code that someone sent.
+/// The result of a pairing code that a user sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PairingResult {
     /// The user may use the bot from now on.
     Paired,
-    /// There is no such code.
+    /// The code is not valid.
     Refused,
 }
 
 impl Access {
-    /// Access for users and groups, by id. Without any, one user can pair with a code. Without approvers, all who may
-    /// use the bot in a place may approve there.
+    /// Access for users and groups, by id. Without any, one user can pair with a code. Without approvers, everyone who
+    /// may use the bot in a chat may approve there.
     pub fn new(
         allowed: impl IntoIterator<Item = i64>,
         approvers: impl IntoIterator<Item = i64>,
@@ -56,7 +56,7 @@ impl Access {
         }
     }
 
-    /// The code, if there is one and nobody has used it.
+    /// The pairing code, if it is still valid.
     pub fn pairing_code(&self) -> Option<String> {
         self.pairing().code.clone()
     }
@@ -69,12 +69,12 @@ impl Access {
         self.allowed.contains(&user) || self.pairing().paired == Some(user)
     }
 
-    /// Whether the user may allow and deny calls in a chat.
+    /// Whether the user may approve and deny tool calls in a chat.
     pub(crate) fn may_approve(&self, user: i64, chat: i64) -> bool {
         self.may_use(user, chat) && (self.approvers.is_empty() || self.approvers.contains(&user))
     }
 
-    /// Uses a code. It is valid once.
+    /// Uses a pairing code. It is valid once.
     pub(crate) fn pair(&self, user: i64, given: &str) -> PairingResult {
         let mut pairing = self.pairing();
         let Some(code) = &pairing.code else {

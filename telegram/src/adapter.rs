@@ -1,4 +1,4 @@
-//! The adapter: what all of its tasks share.
+//! The adapter, with the state that all of its tasks share.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,10 +15,10 @@ use crate::error::TelegramError;
 use crate::outbox::Outbox;
 use crate::settings::TelegramSettings;
 
-/// Jobs that are followed at once. Others wait for their turn.
+/// The maximum number of jobs that are followed at once. Others wait.
 const MAX_FOLLOWED: usize = 500;
 
-/// A bot, a service, and the jobs between them. Clones are the same adapter.
+/// The adapter between a bot and a service. Clones share their state.
 #[derive(Clone)]
 pub(crate) struct Adapter {
     pub(crate) client: Client,
@@ -28,7 +28,7 @@ pub(crate) struct Adapter {
     /// The name of the bot, without `@`.
     pub(crate) username: String,
     pub(crate) stop: CancellationToken,
-    /// The right to follow a job now.
+    /// Permits to follow a job.
     pub(crate) places: Arc<Semaphore>,
     /// The tasks that follow jobs.
     pub(crate) tasks: TaskTracker,
@@ -56,7 +56,7 @@ impl Adapter {
         }
     }
 
-    /// Waits until every task has come to a boundary, after the adapter was told to stop.
+    /// Waits until every task has reached a safe point, after the adapter was told to stop.
     pub(crate) async fn close(&self) {
         self.tasks.close();
         self.tasks.wait().await;
@@ -67,12 +67,12 @@ impl Adapter {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The page of a job, for people.
+    /// Returns the URL of a job's page in the console.
     pub(crate) fn job_url(&self, job: JobId) -> String {
         format!("{}/console/jobs/{job}", self.settings.link_url)
     }
 
-    /// Whether the adapter goes on although this failed.
+    /// Logs an error after which the adapter continues.
     pub(crate) fn warn(&self, error: &TelegramError, what: &str) {
         warn!(%error, "{what}");
     }

@@ -20,7 +20,7 @@ impl UpdateGroup {
     }
 }
 
-/// The updates in groups, in the order of their first.
+/// Groups updates, in the order of each group's first update.
 pub(crate) fn gather(mut updates: Vec<BotUpdate>) -> Vec<UpdateGroup> {
     updates.sort_by_key(|update| update.update_id);
     updates.dedup_by_key(|update| update.update_id);
@@ -41,7 +41,7 @@ pub(crate) fn gather(mut updates: Vec<BotUpdate>) -> Vec<UpdateGroup> {
     groups
 }
 
-/// The number of updates that belong to albums.
+/// Counts the updates that belong to albums.
 pub(crate) fn album_members(updates: &[BotUpdate]) -> usize {
     updates.iter().filter(|it| album_of(it).is_some()).count()
 }

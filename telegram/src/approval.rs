@@ -15,7 +15,7 @@ use crate::progress::input_text;
 use crate::rich_text::RichText;
 use crate::split::shorten;
 
-/// Characters of the input that are shown.
+/// The maximum number of characters of the input that are shown.
 const INPUT_CHARS: usize = 3000;
 
 /// A button of an approval.
@@ -33,7 +33,7 @@ impl ApprovalButton {
         (Self::DenyBecause, "r", "Deny, because…"),
     ];
 
-    /// Reads the data of a tap: a letter, and the id.
+    /// Parses the data of a tap: a letter and the approval id.
     pub(crate) fn parse(data: &str) -> Option<(Self, ApprovalId)> {
         let mut buttons = Self::ALL.into_iter();
         let (button, rest) =
@@ -43,7 +43,7 @@ impl ApprovalButton {
     }
 }
 
-/// A call that waits for a person, as its message shows it.
+/// A tool call that waits for approval, as its message shows it.
 #[derive(Clone, Debug)]
 pub(crate) struct AskedCall {
     pub(crate) id: ApprovalId,
@@ -53,7 +53,7 @@ pub(crate) struct AskedCall {
 }
 
 impl AskedCall {
-    /// The call of an approval.
+    /// Returns the tool call of an approval.
     pub(crate) fn of(approval: Approval) -> Self {
         Self {
             id: approval.id,
@@ -63,7 +63,7 @@ impl AskedCall {
         }
     }
 
-    /// The text while it waits.
+    /// The text while the approval is pending.
     pub(crate) fn text(&self, now: DateTime<Utc>) -> RichText {
         let left = (self.expires_at - now).to_std().unwrap_or_default();
         let left = format!(
@@ -78,7 +78,7 @@ impl AskedCall {
         text.text(&left)
     }
 
-    /// The text after its end.
+    /// The text after the end of the approval.
     pub(crate) fn ended_text(&self, outcome: &str) -> RichText {
         let mut text = RichText::default()
             .text("✋ ")
@@ -102,12 +102,12 @@ impl AskedCall {
     }
 }
 
-/// No buttons.
+/// An empty keyboard, which removes the buttons.
 pub(crate) fn no_buttons() -> Value {
     json!({"inline_keyboard": []})
 }
 
-/// The outcome in words.
+/// Describes the outcome of an approval.
 pub(crate) fn outcome_text(
     status: ApprovalStatus,
     reason: Option<&str>,
@@ -130,23 +130,23 @@ pub(crate) fn outcome_text(
     )
 }
 
-/// The question for a reason. The id in it names the approval when the answer comes.
+/// The question for a reason. It contains the approval id, which identifies the approval when the reply arrives.
 pub(crate) fn reason_question(approval: ApprovalId) -> RichText {
     let text = "Why not? Reply to this message, and the reason goes to the model.\n";
     RichText::plain(text).code(&approval.to_string())
 }
 
-/// The approval that a question for a reason is about.
+/// Returns the approval to which a question for a reason belongs.
 pub(crate) fn asked_approval(question: &str) -> Option<ApprovalId> {
     question.split_whitespace().last()?.parse().ok()
 }
 
-/// What the reply to a question for a reason looks like.
+/// The markup that makes clients reply to the question for a reason.
 pub(crate) fn reason_markup() -> Value {
     json!({"force_reply": true, "selective": true, "input_field_placeholder": "The reason"})
 }
 
-/// A duration, the coarser the longer it is, so that the message changes seldom.
+/// Formats a duration. Long durations are rounded more coarsely, so that the message rarely changes.
 fn time_left(left: Duration) -> String {
     let minutes = left.as_secs().div_ceil(60);
     match minutes {

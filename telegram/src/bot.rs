@@ -11,12 +11,12 @@ use crate::bot_error::{BotError, BotRefusal};
 use crate::token::BotToken;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that an answer is waited for.
+/// The timeout of a call.
 const CALL_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest that a file may take.
+/// The timeout of a file transfer.
 const FILE_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// A bot: its token, and the server of its API.
+/// A bot: its token and the server of its API.
 #[derive(Clone)]
 pub(crate) struct Bot {
     http: reqwest::Client,
@@ -31,11 +31,11 @@ struct BotAnswer<T> {
 }
 
 impl Bot {
-    /// Nothing is sent yet.
+    /// Creates a bot. Nothing is sent yet.
     pub(crate) fn new(url: &str, token: BotToken) -> Result<Self, BotError> {
         let http = reqwest::Client::builder()
             .connect_timeout(CONNECT_TIMEOUT)
-            // The URL has the token, which would go to another server.
+            // The URL contains the token, which a redirect would send to another server.
             .redirect(redirect::Policy::none())
             .build()
             .map_err(BotError::connection)?;
@@ -61,7 +61,7 @@ impl Bot {
         send(method, request).await
     }
 
-    /// Calls a method that answers when there is something to say, or after that time.
+    /// Calls a method that answers when there is something new, or after `longest`.
     pub(crate) async fn poll<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -72,7 +72,7 @@ impl Bot {
         send(method, request.timeout(longest + CALL_TIMEOUT)).await
     }
 
-    /// Calls a method with a file.
+    /// Calls a method with a file upload.
     pub(crate) async fn send_form<T: DeserializeOwned>(
         &self,
         method: &'static str,
@@ -82,9 +82,9 @@ impl Bot {
         send(method, request.timeout(FILE_TIMEOUT)).await
     }
 
-    /// The content of a file, at the path that `getFile` returned.
+    /// Returns the content of a file at the path that `getFile` returned.
     pub(crate) async fn download(&self, path: &str) -> Result<Vec<u8>, BotError> {
-        // A server on this machine leaves the file where it is.
+        // A Bot API server on this machine returns the path of a local file.
         if path.starts_with('/') {
             return tokio::fs::read(path).await.map_err(BotError::File);
         }

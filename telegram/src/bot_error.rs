@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-/// A call of the Bot API that did not succeed. The token, which is in the URL of every call, is in none of them.
+/// A failed call of the Bot API. No error contains the token, which is in the URL of every call.
 #[derive(Debug, thiserror::Error)]
 pub enum BotError {
-    /// There is no answer.
+    /// There was no answer.
     #[error("cannot reach the Bot API")]
     Connection(#[source] reqwest::Error),
-    /// The answer is no answer of the Bot API, such as the page of a proxy.
+    /// The answer is not from the Bot API, but for example from a proxy.
     #[error(
         "the answer to {method} has status {status} and is not from the Bot API: check --bot-api-url"
     )]
@@ -42,23 +42,23 @@ pub enum BotError {
 /// A refusal of the Bot API.
 #[derive(Clone, Debug, Default, Deserialize)]
 pub struct BotRefusal {
-    /// As an HTTP status.
+    /// The error code, like an HTTP status.
     #[serde(default)]
     pub error_code: u16,
-    /// For people.
+    /// The description, for people.
     #[serde(default)]
     pub description: String,
-    /// What can be done about it.
+    /// Details for handling the refusal.
     #[serde(default)]
     pub parameters: RefusalParameters,
 }
 
-/// What can be done about a refusal.
+/// Details for handling a refusal.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 pub struct RefusalParameters {
-    /// Seconds to wait.
+    /// Seconds to wait before the next call.
     pub retry_after: Option<u64>,
-    /// The group has this id now.
+    /// The new id of the group.
     pub migrate_to_chat_id: Option<i64>,
 }
 
@@ -82,22 +82,22 @@ impl BotError {
         self.code() == Some(409)
     }
 
-    /// Whether the token is not that of a bot.
+    /// Whether the token is not valid.
     pub(crate) fn is_wrong_token(&self) -> bool {
         matches!(self.code(), Some(401 | 404))
     }
 
-    /// Whether the message has the content of an edit already.
+    /// Whether an edit was refused because the message already has this content.
     pub(crate) fn is_not_modified(&self) -> bool {
         self.says("message is not modified")
     }
 
-    /// Whether the markup of a text is not understood.
+    /// Whether a text was refused because its markup is not valid.
     pub(crate) fn is_markup(&self) -> bool {
         self.says("can't parse entities")
     }
 
-    /// The new id of a group that has become a supergroup.
+    /// The new id of a group that became a supergroup.
     pub(crate) fn migrated_to(&self) -> Option<i64> {
         match self {
             Self::Refused { refusal, .. } => refusal.parameters.migrate_to_chat_id,

@@ -1,4 +1,4 @@
-//! The commands of a chat: what they do, and what they answer.
+//! The commands of a chat, with their actions and answers.
 
 use serde::Deserialize;
 use skillet_client::types::id::JobId;
@@ -17,11 +17,11 @@ use crate::rich_text::RichText;
 use crate::split::shorten;
 use crate::update::ChatMessage;
 
-/// The jobs of a list.
+/// The maximum number of jobs in a list.
 const LISTED_JOBS: usize = 10;
-/// Characters of a description in a list.
+/// The maximum number of characters of a description in a list.
 const DESCRIPTION_CHARS: usize = 80;
-/// Characters of a list, which then is one message.
+/// The number of characters after which a list ends, so that it fits into one message.
 const LIST_CHARS: usize = 3800;
 const UNFINISHED: &str = "queued,running,waiting";
 const ENDED: &str = "completed,failed,cancelled";
@@ -34,7 +34,7 @@ struct NamedEntry {
     description: String,
 }
 
-/// Runs a command, and returns its answer, if the chat does not see it in another way.
+/// Runs a command. Returns its answer, unless the chat sees the result in another way.
 pub(crate) async fn run(
     adapter: &Adapter,
     group: &UpdateGroup,
@@ -49,7 +49,14 @@ pub(crate) async fn run(
             RichText::plain("A new conversation with the agent ").bold(&conversation.agent)
         }
         "agent" => match command.argument().0 {
-            "" => list(adapter, "/v1/agents", "Agents. /agent NAME chooses one:").await?,
+            "" => {
+                list(
+                    adapter,
+                    "/v1/agents",
+                    "Agents. Choose one with /agent NAME:",
+                )
+                .await?
+            }
             name => {
                 let conversation = chat_conversation::begin(adapter, place, Some(name)).await?;
                 RichText::plain("A new conversation with the agent ").bold(&conversation.agent)
@@ -60,7 +67,7 @@ pub(crate) async fn run(
                 list(
                     adapter,
                     "/v1/skills",
-                    "Skills. /skill NAME what to do runs one:",
+                    "Skills. Run one with /skill NAME TASK:",
                 )
                 .await?
             }
@@ -76,21 +83,21 @@ pub(crate) async fn run(
         "cancel" => match find(adapter, message, command, UNFINISHED).await? {
             Some(job) => {
                 let job = adapter.client.cancel(job.id).await?;
-                // The end of the job changes its status message.
+                // The end of the job updates its status message.
                 if !job.status.is_terminal() {
                     RichText::plain("Cancelling…")
                 } else {
                     return Ok(None);
                 }
             }
-            None => RichText::plain("There is no such job that runs here."),
+            None => RichText::plain("No unfinished job found in this chat."),
         },
         "retry" => match find(adapter, message, command, ENDED).await? {
             Some(job) => {
                 retry(adapter, group, message, &job).await?;
                 return Ok(None);
             }
-            None => RichText::plain("There is no such job that has ended here."),
+            None => RichText::plain("No ended job found in this chat."),
         },
         other => RichText::plain(format!("There is no command /{other}. /help lists them.")),
     };
@@ -99,8 +106,8 @@ pub(crate) async fn run(
 
 fn help(adapter: &Adapter) -> RichText {
     let mut text = RichText::plain(
-        "Write what you want, with files if it needs some. I answer when it is done, and send the files that it made. \
-         A reply to a message takes its text and its file along. In a group, mention me or reply to me.\n",
+        "Write what you want, and attach files if needed. I answer when the job is done, and send the files that it made. \
+         If you reply to a message, I also get its text and its file. In a group, mention me or reply to me.\n",
     );
     for (name, description) in COMMANDS {
         text = text
@@ -155,7 +162,8 @@ async fn jobs(adapter: &Adapter, message: &ChatMessage) -> Result<RichText, Tele
     Ok(text)
 }
 
-/// The job that a command is about: the one that is named, the one that is replied to, or the latest in such a state.
+/// Returns the job that a command is about: the named job, the job of the message that it replies to, or the latest
+/// job in one of these states.
 async fn find(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -182,7 +190,7 @@ async fn find(
     Ok(found.filter(is_fitting))
 }
 
-/// Runs a job again. Its messages reply to the one that asked for it now.
+/// Runs a job again. Its messages reply to the message with the command.
 async fn retry(
     adapter: &Adapter,
     group: &UpdateGroup,
@@ -193,7 +201,7 @@ async fn retry(
     let key = update_key(bot, group.first);
     let job = adapter.client.retry(before.id, &key).await?;
     let record = JobRecord::of(&job, bot);
-    // If this update was handled before, the state is that of the new job already.
+    // If this update was handled before, the record is already that of the new job.
     if record
         .as_ref()
         .is_none_or(|it| it.message != message.message_id)

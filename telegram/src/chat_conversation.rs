@@ -1,4 +1,4 @@
-//! The conversation of a place: the one that its next message continues.
+//! The current conversation of a place, which its next message continues.
 //!
 //! The conversations of a place are numbered. The number is in their `external_id`, and in the metadata of their jobs.
 
@@ -30,7 +30,7 @@ struct WantedConversation<'a> {
     external_id: String,
 }
 
-/// The current conversation, which is begun if there is none.
+/// Returns the current conversation, and creates one if there is none.
 pub(crate) async fn current(
     adapter: &Adapter,
     place: ChatPlace,
@@ -40,7 +40,7 @@ pub(crate) async fn current(
     get_or_create(adapter, place, number.unwrap_or_default(), agent).await
 }
 
-/// Begins a conversation, which is the current one from now on. Without a name, the agent stays the same.
+/// Starts a conversation, which becomes the current one. Without a name, the agent stays the same.
 pub(crate) async fn begin(
     adapter: &Adapter,
     place: ChatPlace,
@@ -55,13 +55,14 @@ pub(crate) async fn begin(
     get_or_create(adapter, place, number + 1, agent).await
 }
 
-/// The number of the latest conversation: that of the latest job, and of those that were begun without a job since.
+/// Returns the number of the latest conversation: that of the latest job, or a later one that was started without a
+/// job.
 async fn current_number(adapter: &Adapter, place: ChatPlace) -> Result<Option<u32>, Error> {
     let bot = adapter.bot.id();
     let client = &adapter.client;
     let jobs = ChatJobs { client, bot };
     let mut numbers = None;
-    // A job of a skill has none, so a few more jobs are looked at.
+    // A job of a skill has no number, so several jobs are checked.
     for job in jobs.latest(place, "", 100).await? {
         numbers = JobRecord::of(&job, bot).and_then(|record| record.conversation);
         if numbers.is_some() {

@@ -1,4 +1,4 @@
-//! Jobs of chats, as the service has them.
+//! Jobs of chats, as the service stores them.
 
 use serde_json::json;
 use skillet_client::types::id::JobId;
@@ -15,12 +15,12 @@ pub(crate) struct ChatJobs<'a> {
 }
 
 impl ChatJobs<'_> {
-    /// The job of an update, if there is one.
+    /// Returns the job of an update, if there is one.
     pub(crate) async fn of_update(&self, key: &str) -> Result<Option<Job>, Error> {
         self.newest(&[("external_id", key.to_owned())]).await
     }
 
-    /// All jobs of which something is still to be sent.
+    /// Returns all jobs with messages that are still to be sent.
     pub(crate) async fn open(&self) -> Result<Vec<Job>, Error> {
         let query = [
             ("metadata.adapter", ADAPTER.to_owned()),
@@ -30,7 +30,7 @@ impl ChatJobs<'_> {
         self.client.list("/v1/jobs", &query, None).await
     }
 
-    /// The newest jobs of a place, in these states; any if empty.
+    /// Returns the newest jobs of a place in these states, or in any state if `statuses` is empty.
     pub(crate) async fn latest(
         &self,
         place: ChatPlace,
@@ -44,7 +44,7 @@ impl ChatJobs<'_> {
         self.client.list("/v1/jobs", &query, Some(count)).await
     }
 
-    /// The job that a message of a place shows or asked for.
+    /// Returns the job whose status a message of a place shows, or that the message requested.
     pub(crate) async fn of_message(
         &self,
         place: ChatPlace,
@@ -60,7 +60,7 @@ impl ChatJobs<'_> {
         Ok(None)
     }
 
-    /// Stores the state of a job in its chat.
+    /// Saves the record of a job in the metadata of the job.
     pub(crate) async fn save(&self, job: JobId, record: &JobRecord) -> Result<(), Error> {
         let body = json!({"metadata": record.to_metadata()});
         let path = format!("/v1/jobs/{job}");

@@ -3,7 +3,7 @@
 /// The commands with their descriptions, as the menu of a chat shows them.
 pub(crate) const COMMANDS: [(&str, &str); 7] = [
     ("new", "Begin a new conversation"),
-    ("skill", "Run a skill: /skill NAME what to do"),
+    ("skill", "Run a skill: /skill NAME TASK"),
     ("agent", "Talk to another agent: /agent NAME"),
     ("jobs", "List the latest jobs of this chat"),
     ("cancel", "Cancel a job: reply to it, or name its id"),
@@ -16,17 +16,17 @@ pub(crate) const COMMANDS: [(&str, &str); 7] = [
 pub(crate) struct ChatCommand {
     /// The name, in lower case.
     pub(crate) name: String,
-    /// The bot that it is for, if it is named.
+    /// The bot that the command addresses, if it names one.
     pub(crate) bot: Option<String>,
-    /// The text after it.
+    /// The text after the command.
     pub(crate) rest: String,
 }
 
-/// The longest name of a command.
+/// The maximum length of a command name.
 const MAX_NAME: usize = 32;
 
 impl ChatCommand {
-    /// Reads a command: `/name`, `/name@bot`, and text after it. A path such as `/etc/hosts` is none.
+    /// Parses a command: `/name` or `/name@bot`, with text after it. A path such as `/etc/hosts` is not a command.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let text = text.trim_start().strip_prefix('/')?;
         let end = text.find(char::is_whitespace).unwrap_or(text.len());

@@ -10,23 +10,23 @@ use crate::outbox::OutgoingFile;
 use crate::rich_text::{MESSAGE_LIMIT, RichText};
 use crate::split::{shorten, split};
 
-/// The most messages of a text; a longer one is a file.
+/// The maximum number of messages for a text. A longer text is sent as a file.
 const MAX_TEXT_MESSAGES: usize = 3;
-/// The name of that file.
+/// The name of the file with a long text.
 const TEXT_FILE: &str = "answer.md";
-/// The largest picture that Telegram shows as one.
+/// The maximum size of a picture that Telegram shows as a photo.
 const MAX_PHOTO_BYTES: i64 = 10_000_000;
 
 /// A message of a result.
 #[derive(Clone, Debug)]
 pub(crate) enum DeliveryPart {
     Text(RichText),
-    /// A text as a file, with a name.
+    /// A text that is sent as a file with this name.
     TextFile(&'static str, String),
     File(Output),
 }
 
-/// The messages of a job that has ended, in order. The same job has the same messages.
+/// Returns the messages of a job that has ended, in order. The same job always has the same messages.
 pub(crate) fn parts(job: &Job) -> Vec<DeliveryPart> {
     if job.status == Status::Cancelled {
         return Vec::new();
@@ -51,7 +51,7 @@ pub(crate) fn parts(job: &Job) -> Vec<DeliveryPart> {
         parts.push(DeliveryPart::Text(text));
     }
     if parts.is_empty() {
-        let text = "The job has ended without a text and without files.";
+        let text = "The job has ended without text or files.";
         parts.push(DeliveryPart::Text(RichText::plain(text)));
     }
     parts
@@ -70,7 +70,7 @@ fn text_parts(text: &str) -> Vec<DeliveryPart> {
     ]
 }
 
-/// The ways to send an output, the best first.
+/// Returns the ways to send an output, the best first.
 pub(crate) fn file_forms(output: &Output, path: PathBuf, reply_to: i64) -> Vec<OutgoingFile> {
     let asset = &output.asset;
     let best = match (output.kind, asset.content_type.as_str()) {
@@ -106,7 +106,7 @@ pub(crate) fn link_text(asset: &Asset, reason: &str, job_url: &str) -> RichText 
     text.text(&format!(", {size}: {reason}. It is at {job_url}"))
 }
 
-/// A size for people.
+/// Formats a size for people.
 pub(crate) fn size_text(bytes: u64) -> String {
     match bytes {
         0..1_000 => format!("{bytes} B"),
@@ -115,16 +115,16 @@ pub(crate) fn size_text(bytes: u64) -> String {
     }
 }
 
-/// The limit that stopped a job, in words.
+/// Describes the limit that stopped a job.
 fn limit_text(stop: LoopStop) -> Option<&'static str> {
     match stop {
         LoopStop::EndTurn | LoopStop::Refusal => None,
-        LoopStop::MaxTokens => Some("The answer was cut: it has as many tokens as it may."),
+        LoopStop::MaxTokens => Some("The answer reached its token limit and was cut off."),
         LoopStop::ContextFull => Some("The job stopped: the context of the model is full."),
-        LoopStop::MaxIterations => Some("The job stopped at its limit of replies."),
-        LoopStop::RepeatedCall => Some("The job stopped: it made the same call again and again."),
-        LoopStop::MaxTotalTokens => Some("The job stopped at its limit of tokens."),
-        LoopStop::MaxCostUsd => Some("The job stopped at its limit of costs."),
+        LoopStop::MaxIterations => Some("The job stopped at its limit of model replies."),
+        LoopStop::RepeatedCall => Some("The job stopped: it repeated the same tool call."),
+        LoopStop::MaxTotalTokens => Some("The job stopped at its token limit."),
+        LoopStop::MaxCostUsd => Some("The job stopped at its cost limit."),
         LoopStop::TenantBudget => Some("The job stopped: the budget of this month is used up."),
     }
 }

@@ -1,4 +1,4 @@
-//! Updates on their way to be handled.
+//! Dispatch of updates to their handler.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use crate::error::TelegramError;
 use crate::inbox;
 use crate::outbox::pause;
 
-/// The kinds of updates that the bot wants.
+/// The kinds of updates that the bot receives.
 pub(crate) const ALLOWED_UPDATES: [&str; 2] = ["message", "callback_query"];
 
-/// Repeats something until it succeeds or cannot. None if the program stops first.
+/// Repeats a call while it fails with a transient error. Returns `None` if the program stops first.
 pub(crate) async fn repeat<T>(
     stop: &CancellationToken,
     mut call: impl AsyncFnMut() -> Result<T, TelegramError>,
@@ -35,8 +35,8 @@ pub(crate) async fn repeat<T>(
     Ok(None)
 }
 
-/// Handles updates: those of a chat one after the other, those of different chats at once. When it returns, they need
-/// not come again.
+/// Handles updates: those of one chat in order, those of different chats concurrently. When it succeeds, Telegram need
+/// not send them again.
 pub(crate) async fn handle_all(
     adapter: &Adapter,
     groups: Vec<UpdateGroup>,
@@ -68,8 +68,8 @@ async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(), TelegramEr
         Ok(None) => Err(BotError::Stopping.into()),
         Err(error) if error.is_fatal() || error.is_stopping() => Err(error),
         Err(error) => {
-            // It would fail again, and hold back all that come after it.
-            adapter.warn(&error, "an update is given up");
+            // It would fail again and block all later updates.
+            adapter.warn(&error, "giving up on an update");
             Ok(())
         }
     }

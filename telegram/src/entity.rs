@@ -2,7 +2,8 @@
 
 use crate::update::TextEntity;
 
-/// The text with the formats that matter to a model: code and links. Telegram takes the marks out of what people write.
+/// Converts a text to Markdown with the formats that matter to a model: code and links. Telegram removes these marks
+/// from what people write.
 pub(crate) fn to_markdown(text: &str, entities: &[TextEntity]) -> String {
     let units: Vec<u16> = text.encode_utf16().collect();
     let mut marks: Vec<(usize, String)> = Vec::new();

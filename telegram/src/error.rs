@@ -2,7 +2,7 @@
 
 use crate::bot_error::BotError;
 
-/// The reason why the adapter ends, or why an update is not handled.
+/// The reason why the adapter ends, or why an update cannot be handled.
 #[derive(Debug, thiserror::Error)]
 pub enum TelegramError {
     /// The service refused a request, or cannot be reached.
@@ -45,7 +45,7 @@ impl TelegramError {
         }
     }
 
-    /// Whether the adapter cannot go on.
+    /// Whether the adapter must end.
     pub(crate) fn is_fatal(&self) -> bool {
         match self {
             Self::Service(skillet_client::Error::Service(refusal)) => {

@@ -1,7 +1,7 @@
-//! A job in its chat, from its beginning to its last message.
+//! The follower of a job in its chat, from its first message to its last.
 //!
-//! Each step that others can see is noted in the metadata of the job before the next one. Another process goes on from
-//! there.
+//! Each step that others can see is recorded in the metadata of the job before the next step. Another process can
+//! continue from there.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -27,7 +27,7 @@ use crate::outbox::{OutgoingFile, OutgoingText};
 use crate::progress::JobProgress;
 use crate::rich_text::RichText;
 
-/// How often the messages are compared with what they should show.
+/// The interval at which the messages are updated.
 const REFRESH: Duration = Duration::from_millis(500);
 
 /// Follows a job until its last message has been sent.
@@ -58,16 +58,16 @@ struct JobFollower<'a> {
     id: JobId,
     record: JobRecord,
     progress: JobProgress,
-    /// What messages show, by their ids. A message that cannot be changed has no entry and gets none.
+    /// The content of messages, by their ids. A message that cannot be changed has no entry.
     shown: BTreeMap<i64, String>,
-    /// The calls that wait for a person.
+    /// The tool calls that wait for approval.
     asked: BTreeMap<ApprovalId, AskedCall>,
 }
 
 impl JobFollower<'_> {
     async fn show_status(&mut self) -> Result<(), TelegramError> {
         if let Some(message) = self.record.status_message {
-            // It may show something else by now.
+            // The message may show something else by now.
             self.shown.insert(message, String::new());
             return Ok(());
         }
@@ -111,7 +111,7 @@ impl JobFollower<'_> {
         }
     }
 
-    /// Asks for an approval, unless that was done before or is too late.
+    /// Asks for an approval, unless that was done before or the approval has ended.
     async fn ask(&mut self, request: &ApprovalRequested) -> Result<(), TelegramError> {
         let id = request.approval_id;
         let call = AskedCall {
@@ -168,7 +168,7 @@ impl JobFollower<'_> {
         self.save().await
     }
 
-    /// Brings messages up to date, as far as that is permitted now.
+    /// Updates the messages, as far as the rate limits permit it now.
     async fn refresh(&mut self) -> Result<(), TelegramError> {
         let now = Utc::now();
         let status = self.record.status_message;
@@ -191,9 +191,9 @@ impl JobFollower<'_> {
             match self.adapter.outbox.try_edit(place, message, &out).await {
                 Ok(true) => *shown = html,
                 Ok(false) => {}
-                // Someone has deleted it.
+                // The message was deleted.
                 Err(error) => {
-                    warn!(job = %self.id, %error, "a message stays as it is");
+                    warn!(job = %self.id, %error, "cannot edit a message");
                     self.shown.remove(&message);
                 }
             }
@@ -201,7 +201,7 @@ impl JobFollower<'_> {
         Ok(())
     }
 
-    /// Shows the end, and sends the result.
+    /// Shows the end of the job, and sends its result.
     async fn close(mut self, job: &Job) -> Result<(), TelegramError> {
         let left: Vec<_> = self.record.approvals.keys().copied().collect();
         for id in left {
@@ -271,10 +271,10 @@ impl JobFollower<'_> {
             {
                 Ok(()) => return Ok(()),
                 Err(BotError::Stopping) => return Err(BotError::Stopping.into()),
-                Err(error) => warn!(job = %self.id, %error, "a file is sent in another way"),
+                Err(error) => warn!(job = %self.id, %error, "file refused; trying another form"),
             }
         }
-        self.send_link(output, "Telegram did not take it").await
+        self.send_link(output, "Telegram did not accept it").await
     }
 
     async fn send_link(&self, output: &Output, reason: &str) -> Result<(), TelegramError> {
@@ -283,7 +283,7 @@ impl JobFollower<'_> {
         self.send(&out).await.map(drop)
     }
 
-    /// Sends a text. A chat that refuses it, such as one that has blocked the bot, gets nothing.
+    /// Sends a text. If the chat refuses it, for example because the user blocked the bot, the text is dropped.
     async fn send(&self, out: &OutgoingText) -> Result<Option<i64>, TelegramError> {
         let sent = self.adapter.outbox.send(self.record.place, out).await;
         self.accept(sent)
@@ -298,13 +298,13 @@ impl JobFollower<'_> {
         self.accept(edited).map(drop)
     }
 
-    /// A refusal of Telegram does not change, so the job goes on without the message.
+    /// Drops a message that Telegram refused, because a retry would fail as well. The job continues without it.
     fn accept<T>(&self, sent: Result<T, BotError>) -> Result<Option<T>, TelegramError> {
         match sent {
             Ok(sent) => Ok(Some(sent)),
             Err(BotError::Stopping) => Err(BotError::Stopping.into()),
             Err(error) => {
-                warn!(job = %self.id, %error, "the chat does not get a message");
+                warn!(job = %self.id, %error, "cannot send to the chat");
                 Ok(None)
             }
         }

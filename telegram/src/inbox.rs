@@ -1,4 +1,4 @@
-//! Updates: whom they are from, and what they ask for.
+//! The handling of updates: access, commands, reasons for denials, and new jobs.
 
 use skillet_client::Error;
 
@@ -16,10 +16,10 @@ use crate::rich_text::RichText;
 use crate::tap;
 use crate::update::{ChatMessage, ChatUser};
 
-/// The id of all administrators of groups who hide their name.
+/// The user id that all anonymous group administrators share.
 const ANONYMOUS_ADMIN: i64 = 1_087_968_824;
 
-/// Handles updates that belong together. Doing that again does no harm.
+/// Handles updates that belong together. Repeating it is harmless.
 pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(), TelegramError> {
     for update in &group.updates {
         if let Some(tap) = &update.callback_query {
@@ -46,7 +46,7 @@ pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(),
     let answer = answer(adapter, group, first, user, command).await;
     let text = match answer {
         Ok(text) => text,
-        // The user can change what the service refuses.
+        // The user can correct a request that the service refuses.
         Err(TelegramError::Service(Error::Service(refusal)))
             if matches!(refusal.status, 400 | 404 | 409 | 413 | 422) =>
         {
@@ -60,7 +60,7 @@ pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(),
     }
 }
 
-/// Does what a message asks for, and returns the text to answer with.
+/// Handles a message, and returns the text of the answer.
 async fn answer(
     adapter: &Adapter,
     group: &UpdateGroup,
@@ -81,7 +81,7 @@ async fn answer(
         .any(|it| !it.said().is_empty() || it.file().is_some());
     if !has_content {
         let refusal = "I read text, photos, documents, voice messages, audio and video.";
-        // Others are notices of the chat, such as that someone has joined.
+        // Other messages without content are notices of the chat, for example that someone has joined.
         return Ok(message.is_unusable().then(|| RichText::plain(refusal)));
     }
     let prompt = prompt(&messages, &adapter.username);
@@ -91,7 +91,7 @@ async fn answer(
     }
 }
 
-/// The approval whose denial the message explains.
+/// Returns the approval whose denial the message explains.
 fn reason_for(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -102,7 +102,8 @@ fn reason_for(
     approval::asked_approval(question.said()).filter(|_| is_ours && is_text)
 }
 
-/// Whether a message is for the bot: all in a private chat, and in a group those that name it or reply to it.
+/// Whether a message is for the bot: every message in a private chat, and in a group those that name the bot or reply
+/// to it.
 fn is_addressed(adapter: &Adapter, message: &ChatMessage) -> bool {
     let said = message.said();
     let command_for = ChatCommand::parse(said).and_then(|command| command.bot);
@@ -121,7 +122,7 @@ fn is_person(user: &ChatUser) -> bool {
     !user.is_bot || user.id == ANONYMOUS_ADMIN
 }
 
-/// Tells someone without access their id and nothing else, or lets them in with a code.
+/// Answers a user without access with an id and nothing else, or pairs the user if the code is valid.
 async fn turn_away(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -133,7 +134,7 @@ async fn turn_away(
     let paired = code.map(|command| adapter.settings.access.pair(user.id, &command.rest));
     let text = match (paired, is_group) {
         (Some(PairingResult::Paired), _) => format!(
-            "You are paired until the bot restarts. To keep it that way, start it with --allow {}. /help says what I do.",
+            "You are paired until the bot restarts. To keep access after that, start it with --allow {}. /help describes what I do.",
             user.id
         ),
         (_, true) => format!("The id of this group is {}.", message.chat.id),
@@ -155,7 +156,7 @@ async fn reply(
             if error.is_stopping() || error.is_fatal() {
                 return Err(error);
             }
-            adapter.warn(&error, "a chat does not get an answer");
+            adapter.warn(&error, "cannot answer a message");
             Ok(())
         }
     }

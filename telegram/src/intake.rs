@@ -1,4 +1,4 @@
-//! A new job from messages and their files.
+//! The creation of jobs from messages and their files.
 
 use std::collections::HashSet;
 
@@ -18,10 +18,10 @@ use crate::job_task;
 use crate::place::ChatPlace;
 use crate::update::{ChatFile, ChatMessage};
 
-/// The longest name of a file, in bytes.
+/// The maximum length of a file name, in bytes.
 const MAX_NAME_BYTES: usize = 120;
 
-/// What a new job runs.
+/// The target of a new job.
 pub(crate) enum JobTarget<'a> {
     /// The agent of the current conversation.
     Conversation,
@@ -31,13 +31,13 @@ pub(crate) enum JobTarget<'a> {
 
 /// The result of an intake.
 pub(crate) enum Intake {
-    /// The job is there, and is followed.
+    /// The job exists and is followed.
     Accepted,
     /// The message cannot become a job, for this reason.
     Refused(String),
 }
 
-/// A file of a message, and the name that a job sees.
+/// A file of a message, with the name that the job sees.
 struct IncomingFile<'a> {
     file: &'a ChatFile,
     name: String,
@@ -48,7 +48,7 @@ struct FoundFile {
     file_path: Option<String>,
 }
 
-/// Makes a job of messages. The same updates never make a second job.
+/// Creates a job from messages. The same updates never create a second job.
 pub(crate) async fn start_job(
     adapter: &Adapter,
     group: &UpdateGroup,
@@ -75,7 +75,7 @@ pub(crate) async fn start_job(
         let size = size_text(large.file.file_size.unwrap_or_default());
         let (name, most) = (&large.name, size_text(most));
         return Ok(Intake::Refused(format!(
-            "{name} has {size}. A bot of Telegram can read files of up to {most}. Upload it to the service instead, or \
+            "{name} has {size}. A Telegram bot can read files of up to {most}. Upload it to the service instead, or \
              send a link."
         )));
     }
@@ -99,7 +99,7 @@ pub(crate) async fn start_job(
     Ok(Intake::Accepted)
 }
 
-/// The name of a request for a job: the same for the same update.
+/// Returns the idempotency key of a job request, which is the same for the same update.
 pub(crate) fn update_key(bot: i64, update: i64) -> String {
     format!("telegram-{bot}-{update}")
 }
@@ -134,7 +134,7 @@ async fn new_job(
     Ok((record, job))
 }
 
-/// The files of the messages, and of the message that they reply to.
+/// Returns the files of the messages, and of the message to which they reply.
 fn incoming_files<'a>(messages: &[&'a ChatMessage], bot: i64) -> Vec<IncomingFile<'a>> {
     let replied = messages
         .first()
@@ -157,12 +157,12 @@ fn incoming_files<'a>(messages: &[&'a ChatMessage], bot: i64) -> Vec<IncomingFil
     files
 }
 
-/// A name without folders and control characters.
+/// Returns a name without folders and control characters.
 fn clean_name(name: &str, default: &str) -> String {
     let name = name.rsplit(['/', '\\']).next().unwrap_or_default();
     let mut clean: String = name.chars().filter(|it| !it.is_control()).collect();
     if clean.len() > MAX_NAME_BYTES {
-        // The end has the extension.
+        // The end is kept, because it contains the extension.
         let from = clean.len() - MAX_NAME_BYTES;
         let from = (from..).find(|at| clean.is_char_boundary(*at));
         clean.drain(..from.unwrap_or_default());
@@ -174,7 +174,7 @@ fn clean_name(name: &str, default: &str) -> String {
     }
 }
 
-/// Brings a file from Telegram to the service.
+/// Transfers a file from Telegram to the service.
 async fn fetch(adapter: &Adapter, file: &IncomingFile<'_>) -> Result<Asset, TelegramError> {
     let body = json!({"file_id": file.file.file_id});
     let found: FoundFile = adapter.bot.call("getFile", &body).await?;

@@ -1,4 +1,4 @@
-//! The state of a job in its chat. The service keeps it, in the metadata of the job.
+//! The state of a job in its chat, stored by the service in the metadata of the job.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use skillet_client::types::job::Job;
 
 use crate::place::ChatPlace;
 
-/// The adapter that a job is of.
+/// The name of this adapter in the metadata of its jobs.
 pub(crate) const ADAPTER: &str = "telegram";
 
 /// The state of a job in its chat.
@@ -18,27 +18,27 @@ pub(crate) struct JobRecord {
     pub(crate) adapter: String,
     pub(crate) bot: i64,
     pub(crate) place: ChatPlace,
-    /// The message that asked for the job.
+    /// The message that requested the job.
     pub(crate) message: i64,
-    /// The number of its conversation in this place. None for a job of a skill.
+    /// The number of the job's conversation in this place. `None` for a job of a skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) conversation: Option<u32>,
-    /// Whether something of it is still to be sent.
+    /// Whether messages of the job are still to be sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) open: bool,
-    /// The message that shows its progress.
+    /// The message that shows the progress of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) status_message: Option<i64>,
-    /// The messages that ask for an approval and have buttons.
+    /// The messages with buttons that ask for an approval.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) approvals: BTreeMap<ApprovalId, i64>,
-    /// The parts of its result that have been sent.
+    /// The number of parts of the result that have been sent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub(crate) delivered: usize,
 }
 
 impl JobRecord {
-    /// The state of a new job.
+    /// Returns the state of a new job.
     pub(crate) fn new(bot: i64, place: ChatPlace, message: i64) -> Self {
         Self {
             adapter: ADAPTER.to_owned(),
@@ -53,7 +53,7 @@ impl JobRecord {
         }
     }
 
-    /// The state of a job of this bot.
+    /// Returns the state of a job, if the job belongs to this bot.
     pub(crate) fn of(job: &Job, bot: i64) -> Option<Self> {
         let metadata = Value::Object(job.metadata.clone());
         let record: Self = serde_json::from_value(metadata).ok()?;

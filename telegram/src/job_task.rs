@@ -1,4 +1,4 @@
-//! The tasks that follow jobs, one each.
+//! The tasks that follow jobs, one per job.
 
 use skillet_client::types::id::JobId;
 use tracing::warn;
@@ -6,7 +6,7 @@ use tracing::warn;
 use crate::adapter::Adapter;
 use crate::follower;
 
-/// Follows a job in a task of its own, unless that is done already.
+/// Follows a job in a separate task, unless a task already does.
 pub(crate) fn follow(adapter: &Adapter, job: JobId) {
     if !adapter.followed().insert(job) {
         return;
@@ -15,7 +15,7 @@ pub(crate) fn follow(adapter: &Adapter, job: JobId) {
     adapter.tasks.spawn(async move {
         let place = task.places.acquire().await;
         match follower::follow(&task, job).await {
-            Err(error) if !error.is_stopping() => warn!(%job, %error, "a job is not followed"),
+            Err(error) if !error.is_stopping() => warn!(%job, %error, "cannot follow a job"),
             _ => {}
         }
         drop(place);

@@ -1,8 +1,8 @@
-//! The adapter for Telegram: a bot whose messages become jobs of a service, and whose chats get their results.
+//! The adapter for Telegram: a bot that turns messages into jobs of a service and sends the results to the chats.
 //!
-//! It is a client of the HTTP API like any other, and keeps nothing itself. Telegram keeps the updates that are not
-//! handled, the service keeps the jobs, and the metadata of a job has its state in its chat. So the process can be
-//! killed and started again at any time.
+//! It is a client of the HTTP API like any other, and stores nothing itself. Telegram keeps the updates that are not
+//! handled, the service keeps the jobs, and the metadata of a job contains its state in its chat. So the process can
+//! be killed and restarted at any time.
 
 mod access;
 mod adapter;

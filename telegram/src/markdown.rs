@@ -1,10 +1,10 @@
-//! Markdown to formatted text.
+//! Conversion of Markdown to formatted text.
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
 
 use crate::rich_text::{CodeStyle, RichText, TextStyle};
 
-/// The blocks of a text: paragraphs, headings, lists, code, tables.
+/// Returns the blocks of a text: paragraphs, headings, lists, code, tables.
 pub(crate) fn blocks(markdown: &str) -> Vec<RichText> {
     let options =
         Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH | Options::ENABLE_TASKLISTS;
@@ -21,13 +21,13 @@ struct MarkdownWriter {
     blocks: Vec<RichText>,
     block: RichText,
     style: TextStyle,
-    /// The lists around this place, with the number of the next item.
+    /// The enclosing lists, each with the number of its next item.
     lists: Vec<Option<u64>>,
     quotes: usize,
     table: Option<MarkdownTable>,
 }
 
-/// The rows of a table, and whether a cell is open.
+/// The rows of a table. Text goes to the last cell.
 #[derive(Default)]
 struct MarkdownTable {
     rows: Vec<Vec<String>>,
@@ -171,7 +171,7 @@ impl MarkdownWriter {
         self.text(&format!("{indentation}{bullet}"));
     }
 
-    /// Begins a block, or a paragraph inside of a list or a quote.
+    /// Starts a block, or a paragraph inside a list or a quote.
     fn separate(&mut self) {
         if self.lists.is_empty() && self.quotes == 0 {
             self.end_block();
@@ -209,7 +209,7 @@ impl MarkdownWriter {
 }
 
 impl MarkdownTable {
-    /// Rows of a fixed width.
+    /// Returns the rows with columns of a fixed width.
     fn aligned(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or_default();
         let width = |column: usize| {
@@ -234,7 +234,7 @@ impl MarkdownTable {
     }
 }
 
-/// Telegram shows a link of another kind as text.
+/// Returns whether Telegram supports a link to this URL. It shows other links as text.
 fn is_web_address(url: &str) -> bool {
     let beginnings = ["https://", "http://", "tg://", "mailto:"];
     beginnings.iter().any(|it| url.starts_with(it))

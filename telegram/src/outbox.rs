@@ -1,4 +1,4 @@
-//! Messages to chats: at the permitted pace, repeated until Telegram has them.
+//! Outgoing messages, sent within Telegram's rate limits and repeated until Telegram has them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,11 +21,11 @@ use crate::pace::{BotPace, ChatPace, PaceClass};
 use crate::place::{ChatPlace, is_group};
 use crate::rich_text::RichText;
 
-/// The pause after a call that failed. Each further failure doubles it.
+/// The pause after a failed call. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// Sends messages.
+/// The sender of messages.
 pub(crate) struct Outbox {
     bot: Bot,
     chats: Mutex<HashMap<i64, Arc<AsyncMutex<ChatPace>>>>,
@@ -37,7 +37,7 @@ pub(crate) struct Outbox {
 #[derive(Clone, Debug)]
 pub(crate) struct OutgoingText {
     pub(crate) text: RichText,
-    /// The message that it replies to.
+    /// The message to which the text replies.
     pub(crate) reply_to: Option<i64>,
     /// Buttons, or the request for a reply.
     pub(crate) markup: Option<Value>,
@@ -46,7 +46,7 @@ pub(crate) struct OutgoingText {
 /// A file for a chat.
 #[derive(Clone, Debug)]
 pub(crate) struct OutgoingFile {
-    /// The method that shows it best, and the name of its field.
+    /// The method that shows the file best, and the name of its field.
     pub(crate) method: &'static str,
     pub(crate) field: &'static str,
     pub(crate) path: PathBuf,
@@ -91,8 +91,8 @@ impl Outbox {
         }
     }
 
-    /// Sends a text, however long that takes, and returns the id of the message. An error is a refusal of Telegram, or
-    /// the end of this program.
+    /// Sends a text, with as many attempts as needed, and returns the id of the message. An error means that Telegram
+    /// refused the message or that the program is stopping.
     pub(crate) async fn send(&self, place: ChatPlace, out: &OutgoingText) -> Result<i64, BotError> {
         let mut body = text_body(place, &out.text);
         add_reply(&mut body, out.reply_to);
@@ -105,7 +105,7 @@ impl Outbox {
         Ok(sent.message_id)
     }
 
-    /// Changes a text, however long that takes.
+    /// Edits a text, with as many attempts as needed.
     pub(crate) async fn edit(
         &self,
         place: ChatPlace,
@@ -122,7 +122,7 @@ impl Outbox {
         }
     }
 
-    /// Changes a text if that is permitted now; otherwise `false`.
+    /// Edits a text if the rate limits permit it now, or returns `false`.
     pub(crate) async fn try_edit(
         &self,
         place: ChatPlace,
@@ -152,7 +152,7 @@ impl Outbox {
         }
     }
 
-    /// Sends a file, however long that takes.
+    /// Sends a file, with as many attempts as needed.
     pub(crate) async fn send_file(
         &self,
         place: ChatPlace,
@@ -165,21 +165,21 @@ impl Outbox {
         sent.await.map(drop)
     }
 
-    /// Answers a tap: the text is shown for a moment.
+    /// Answers a tap with a text that is shown briefly.
     pub(crate) async fn answer_tap(&self, tap: &str, text: &str) {
         let body = json!({"callback_query_id": tap, "text": text});
-        // A tap from long ago cannot be answered, and what it asked for has been done.
+        // An old tap cannot be answered any more, but its action has been done.
         let _ = self.bot.call::<Value>("answerCallbackQuery", &body).await;
     }
 
-    /// Shows that something is being done.
+    /// Shows the bot as typing.
     pub(crate) async fn show_typing(&self, place: ChatPlace) {
         let mut body = json!({"chat_id": place.chat, "action": "typing"});
         add_thread(&mut body, place);
         let _ = self.bot.call::<Value>("sendChatAction", &body).await;
     }
 
-    /// Sends text, as plain text if its markup is refused.
+    /// Sends text, or plain text if Telegram refuses its markup.
     async fn send_body<T: serde::de::DeserializeOwned>(
         &self,
         method: &'static str,
@@ -196,7 +196,7 @@ impl Outbox {
         };
         match call(body.clone()).await {
             Err(error) if error.is_markup() => {
-                warn!(%error, "sending the text without its format");
+                warn!(%error, "Telegram refused the formatting; sending plain text");
                 let mut plain = body;
                 plain["text"] = text.plain_text().into();
                 plain
@@ -208,7 +208,7 @@ impl Outbox {
         }
     }
 
-    /// Calls in turn with the other calls of the chat, and again until there is an answer that would not change.
+    /// Makes a call after the earlier calls of the chat, and repeats it until the answer is final.
     async fn call_at_pace<T, F>(&self, chat: i64, call: impl Fn(i64) -> F) -> Result<T, BotError>
     where
         F: Future<Output = Result<T, BotError>>,
@@ -227,7 +227,7 @@ impl Outbox {
                 Err(BotError::TooMany(wait)) => pace.pause(Instant::now() + wait),
                 Err(error) if error.is_transient() => {
                     failures += 1;
-                    warn!(%error, failures, "a message has to be sent again");
+                    warn!(%error, failures, "cannot send to a chat; trying again");
                     let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures - 1).min(64);
                     self.wait_until(Instant::now() + pause.min(LONGEST_PAUSE))
                         .await?;
@@ -260,7 +260,7 @@ impl Outbox {
     }
 }
 
-/// A pause between two attempts, as long as the program runs.
+/// Pauses between two attempts, or until the program stops.
 pub(crate) async fn pause(failures: u32, stop: &CancellationToken) {
     let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures).min(64);
     tokio::select! {

@@ -1,4 +1,4 @@
-//! The pace of messages: the limits of Telegram, kept before it refuses.
+//! The pace of messages, which keeps them within Telegram's rate limits.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,28 +10,28 @@ const CHAT_INTERVAL: Duration = Duration::from_secs(1);
 /// The time between a message and an edit, in a private chat and in a group.
 const EDIT_INTERVAL: Duration = Duration::from_millis(1500);
 const GROUP_EDIT_INTERVAL: Duration = Duration::from_secs(3);
-/// The messages that a group takes in a minute, and those of them that may be edits.
+/// The maximum number of messages to a group per minute, and of edits among them.
 const GROUP_WINDOW: Duration = Duration::from_secs(60);
 const GROUP_MESSAGES: usize = 20;
 const GROUP_EDITS: usize = 14;
-/// The messages of all chats in a second. Telegram allows 30.
+/// The maximum number of messages to all chats per second. Telegram allows 30.
 const ALL_WINDOW: Duration = Duration::from_secs(1);
 const ALL_MESSAGES: usize = 25;
 
-/// The weight of a call: a message is never dropped, an edit of progress may be.
+/// The class of a call. A message is never dropped, an edit of progress may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PaceClass {
     Message,
     Edit,
 }
 
-/// The calls of one chat.
+/// The recent calls of one chat.
 #[derive(Debug)]
 pub(crate) struct ChatPace {
     is_group: bool,
-    /// When the latest calls were answered.
+    /// The times at which the latest calls were answered.
     calls: VecDeque<Instant>,
-    /// Telegram wants no call before this.
+    /// The time until which Telegram asked to wait.
     paused_until: Option<Instant>,
 }
 
@@ -44,7 +44,7 @@ impl ChatPace {
         }
     }
 
-    /// The earliest time of the next call.
+    /// Returns the earliest time of the next call.
     pub(crate) fn ready_at(&self, class: PaceClass, now: Instant) -> Instant {
         let interval = match (class, self.is_group) {
             (PaceClass::Message, _) => CHAT_INTERVAL,
@@ -62,7 +62,7 @@ impl ChatPace {
         ready.max(self.paused_until.unwrap_or(now)).max(now)
     }
 
-    /// A call was answered.
+    /// Records an answered call.
     pub(crate) fn note(&mut self, at: Instant) {
         self.calls.push_back(at);
         if self.calls.len() > GROUP_MESSAGES {
@@ -70,20 +70,20 @@ impl ChatPace {
         }
     }
 
-    /// Telegram asked to wait.
+    /// Records that Telegram asked to wait.
     pub(crate) fn pause(&mut self, until: Instant) {
         self.paused_until = Some(until);
     }
 }
 
-/// The calls of all chats.
+/// The recent calls of all chats.
 #[derive(Debug, Default)]
 pub(crate) struct BotPace {
     calls: VecDeque<Instant>,
 }
 
 impl BotPace {
-    /// Takes the next place, and returns its time.
+    /// Reserves the next call, and returns its time.
     pub(crate) fn take(&mut self, now: Instant) -> Instant {
         let at = window_opens(&self.calls, ALL_MESSAGES, ALL_WINDOW, now);
         self.calls.push_back(at);
@@ -94,7 +94,7 @@ impl BotPace {
     }
 }
 
-/// The time from which a window has fewer than so many calls.
+/// Returns the time from which a window has fewer than `most` calls.
 fn window_opens(calls: &VecDeque<Instant>, most: usize, window: Duration, now: Instant) -> Instant {
     let oldest = calls.len().checked_sub(most).map(|place| calls[place]);
     oldest.map_or(now, |oldest| (oldest + window).max(now))

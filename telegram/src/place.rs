@@ -14,7 +14,7 @@ pub(crate) struct ChatPlace {
 }
 
 impl ChatPlace {
-    /// Whether several people may read it. The ids of groups are negative.
+    /// Whether several people may read the messages. The ids of groups are negative.
     pub(crate) fn is_group(self) -> bool {
         is_group(self.chat)
     }

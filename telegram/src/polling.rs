@@ -1,4 +1,4 @@
-//! Long polling: the bot asks Telegram for updates.
+//! Long polling of Telegram for updates.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use crate::error::TelegramError;
 use crate::outbox::pause;
 use crate::update::BotUpdate;
 
-/// The longest that Telegram holds a request.
+/// The longest time that Telegram holds a request.
 const POLL: Duration = Duration::from_secs(50);
-/// The time in which the other files of an album come.
+/// The time in which the other files of an album arrive.
 const ALBUM_PAUSE: Duration = Duration::from_millis(1500);
-/// How often an album is looked at that still grows. Telegram allows ten files.
+/// The maximum number of checks of an album that still grows. Telegram allows ten files.
 const ALBUM_LOOKS: usize = 10;
 
-/// Receives updates until the adapter stops. Telegram keeps each until the request that follows its handling.
+/// Receives updates until the adapter stops. Telegram keeps each update until the first request after its handling.
 pub(crate) async fn serve(
     adapter: &Adapter,
     on_ready: impl FnOnce(&str),
 ) -> Result<(), TelegramError> {
-    // A webhook would keep the updates to itself.
+    // While a webhook is set, Telegram does not answer polls.
     adapter
         .bot
         .call::<Value>("deleteWebhook", &json!({}))
@@ -64,7 +64,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// The next updates. Of an album, all files are there.
+/// Returns the next updates, with all files of an album.
 async fn poll(adapter: &Adapter, offset: i64) -> Result<Vec<BotUpdate>, BotError> {
     let mut updates = get_updates(adapter, offset, POLL).await?;
     for _ in 0..ALBUM_LOOKS {
@@ -81,7 +81,7 @@ async fn poll(adapter: &Adapter, offset: i64) -> Result<Vec<BotUpdate>, BotError
     Ok(updates)
 }
 
-/// Tells Telegram which updates are handled, before the process ends.
+/// Confirms the handled updates to Telegram before the process ends.
 async fn confirm(adapter: &Adapter, offset: i64) {
     if offset > 0 {
         let _ = get_updates(adapter, offset, Duration::ZERO).await;
@@ -102,7 +102,7 @@ async fn get_updates(
     Ok(updates.into_iter().filter_map(readable).collect())
 }
 
-/// An update, with only its id if the rest cannot be read, so that it does not come again and again.
+/// Parses an update. If that fails, only its id is kept, so that Telegram does not send it again and again.
 fn readable(update: Value) -> Option<BotUpdate> {
     let update_id = update["update_id"].as_i64()?;
     let read = serde_json::from_value(update);

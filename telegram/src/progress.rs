@@ -1,4 +1,4 @@
-//! The progress of a job, as its status message shows it.
+//! The progress of a job in its status message.
 
 use std::collections::VecDeque;
 
@@ -9,20 +9,20 @@ use skillet_client::types::job::{Job, QueuePlace, Status};
 use crate::rich_text::RichText;
 use crate::split::shorten;
 
-/// The calls that are shown; the latest.
+/// The maximum number of tool calls that are shown, which are the latest.
 const SHOWN_CALLS: usize = 12;
-/// Characters of a call's input.
+/// The maximum number of characters of a tool call's input.
 const INPUT_CHARS: usize = 80;
-/// Characters of the reply that is being written.
+/// The maximum number of characters that are shown of an unfinished reply.
 const DRAFT_CHARS: usize = 600;
-/// Characters of the reply that are kept.
+/// The maximum number of bytes that are kept of an unfinished reply.
 const DRAFT_KEPT: usize = 4 * DRAFT_CHARS;
 
-/// The progress of a job, from its events.
+/// The progress of a job, computed from its events.
 #[derive(Debug)]
 pub(crate) struct JobProgress {
     state: String,
-    /// Attempts that were interrupted. An approval ends an attempt, too, and interrupts nothing.
+    /// The number of interrupted attempts. An approval also ends an attempt, but interrupts nothing.
     interruptions: u32,
     calls: VecDeque<ShownCall>,
     call_count: usize,
@@ -30,7 +30,7 @@ pub(crate) struct JobProgress {
     draft: String,
 }
 
-/// A call of a tool.
+/// A tool call.
 #[derive(Debug)]
 struct ShownCall {
     id: String,
@@ -95,7 +95,7 @@ impl JobProgress {
         }
     }
 
-    /// The text while the job runs.
+    /// The text of the status message while the job runs.
     pub(crate) fn text(&self) -> RichText {
         let mut text = RichText::default()
             .text("⏳ ")
@@ -111,7 +111,7 @@ impl JobProgress {
         text
     }
 
-    /// The text when the job has ended.
+    /// The text of the status message after the job has ended.
     pub(crate) fn ended_text(&self, job: &Job) -> RichText {
         let (mark, word) = match job.status {
             Status::Completed => ("✅ ", "Done"),
@@ -153,7 +153,7 @@ impl JobProgress {
     }
 }
 
-/// The input of a call for people: the command, or the arguments as JSON.
+/// Formats the input of a tool call for people: the command, or the arguments as JSON.
 pub(crate) fn input_text(input: &Value) -> String {
     match input.get("command").and_then(Value::as_str) {
         Some(command) => command.to_owned(),
@@ -161,7 +161,7 @@ pub(crate) fn input_text(input: &Value) -> String {
     }
 }
 
-/// The reason why a queued job does not run.
+/// Describes why a queued job does not run yet.
 fn waiting_for(place: &QueuePlace) -> String {
     match place {
         QueuePlace::Position { position: 0 } => "it is next".to_owned(),
@@ -176,9 +176,9 @@ fn waiting_for(place: &QueuePlace) -> String {
         QueuePlace::MissingPrograms { programs } => {
             format!("no worker has {}", programs.join(", "))
         }
-        QueuePlace::NoNetwork => "no worker gives commands a network".to_owned(),
+        QueuePlace::NoNetwork => "no worker provides network access".to_owned(),
         QueuePlace::TenantCap { max_running } => {
-            format!("{max_running} jobs run already, which is the cap")
+            format!("{max_running} jobs of the tenant are running, which is its limit")
         }
     }
 }
@@ -186,7 +186,7 @@ fn waiting_for(place: &QueuePlace) -> String {
 fn first_line(text: &str) -> String {
     let compact = text.trim().lines().map(str::trim).collect::<Vec<_>>();
     match compact.first() {
-        // JSON is one thing on many lines.
+        // Several lines of JSON are one value.
         Some(&("{" | "[")) => compact.join(" "),
         Some(first) if compact.len() > 1 => format!("{first} …"),
         first => first.map_or(String::new(), |it| (*it).to_owned()),

@@ -1,13 +1,14 @@
-//! Messages as a prompt.
+//! Conversion of messages to a prompt.
 
 use crate::entity::to_markdown;
 use crate::split::shorten;
 use crate::update::ChatMessage;
 
-/// Characters of a message that is replied to.
+/// The maximum number of characters of a quoted message.
 const QUOTE_CHARS: usize = 2000;
 
-/// The prompt of messages that belong together: their texts, what they reply to, and where they were forwarded from.
+/// Returns the prompt of messages that belong together: their texts, quoted messages, and the authors of forwarded
+/// ones.
 pub(crate) fn prompt(messages: &[&ChatMessage], bot_name: &str) -> String {
     let mut parts = Vec::new();
     if let Some(quoted) = messages.first().and_then(|message| quoted(message)) {
@@ -29,10 +30,10 @@ pub(crate) fn prompt(messages: &[&ChatMessage], bot_name: &str) -> String {
     parts.join("\n\n")
 }
 
-/// The text that a reply is about.
+/// Returns the text to which a message replies.
 fn quoted(message: &ChatMessage) -> Option<String> {
     let replied = message.reply_to_message.as_ref();
-    // In a forum, the first message of a thread counts as replied to.
+    // In a forum, every message of a thread counts as a reply to the thread's first message.
     let replied = replied.filter(|it| Some(it.message_id) != message.message_thread_id);
     let text = match (&message.quote, replied) {
         (Some(quote), _) => quote.text.as_str(),
@@ -42,7 +43,7 @@ fn quoted(message: &ChatMessage) -> Option<String> {
     Some(shorten(text.trim(), QUOTE_CHARS)).filter(|text| !text.is_empty())
 }
 
-/// Whether the text has `@name`.
+/// Whether the text contains `@name`.
 pub(crate) fn has_mention(text: &str, name: &str) -> bool {
     find_mention(text, name).is_some()
 }

@@ -1,8 +1,8 @@
-//! Formatted text, and its form in Telegram's HTML.
+//! Formatted text and its conversion to Telegram's HTML.
 
 use std::fmt::Write;
 
-/// The characters of a message that Telegram accepts, as it counts them.
+/// The maximum length of a message, as Telegram counts it.
 pub(crate) const MESSAGE_LIMIT: usize = 4096;
 
 /// The format of a run of text.
@@ -16,17 +16,17 @@ pub(crate) struct TextStyle {
     pub(crate) link: Option<String>,
 }
 
-/// Whether a run is code.
+/// The code format of a run of text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum CodeStyle {
     #[default]
     None,
     Inline,
-    /// A block, with its language.
+    /// A block with its language.
     Block(String),
 }
 
-/// Text of one format.
+/// Text with a single format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TextRun {
     pub(crate) text: String,
@@ -46,7 +46,7 @@ impl RichText {
         rich
     }
 
-    /// Text of a fixed width, in a block.
+    /// Returns text in a block of fixed-width text.
     pub(crate) fn code_block(text: &str) -> Self {
         let mut rich = Self::default();
         let code = CodeStyle::Block(String::new());
@@ -58,7 +58,7 @@ impl RichText {
         rich
     }
 
-    /// Appends text. Runs of the same format become one. Characters that Telegram refuses are left out.
+    /// Appends text. Adjacent runs with the same format are merged. Characters that Telegram refuses are left out.
     pub(crate) fn push(&mut self, text: &str, style: &TextStyle) {
         let text: String = text.chars().filter(|it| is_accepted(*it)).collect();
         if text.is_empty() {
@@ -125,7 +125,7 @@ impl RichText {
         self.runs.iter().map(|run| run.text.as_str()).collect()
     }
 
-    /// The text with Telegram's HTML.
+    /// The text as Telegram HTML.
     pub(crate) fn html(&self) -> String {
         let mut html = String::new();
         for group in self
@@ -145,7 +145,7 @@ impl TextRun {
     fn write_html(&self, html: &mut String) {
         let text = escape(&self.text);
         match &self.style.code {
-            // Telegram allows nothing else inside of code.
+            // Telegram allows no other format inside code.
             CodeStyle::Inline if self.style.link.is_none() => {
                 let _ = write!(html, "<code>{text}</code>");
                 return;
@@ -188,7 +188,7 @@ pub(crate) fn utf16_length(text: &str) -> usize {
     text.chars().map(char::len_utf16).sum()
 }
 
-/// Text for HTML and for values of its attributes.
+/// Escapes text for HTML and for attribute values.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -203,7 +203,8 @@ fn escape(text: &str) -> String {
     escaped
 }
 
-/// Control characters are no text, and those that change the direction of what follows can fake a name.
+/// Returns whether a character is kept. Control characters are not text, and characters that change the direction of
+/// the following text can fake a name.
 fn is_accepted(letter: char) -> bool {
     let turns = matches!(letter, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     !turns && (!letter.is_control() || matches!(letter, '\n' | '\t'))

@@ -1,4 +1,4 @@
-//! The life of the adapter.
+//! The lifecycle of the adapter.
 
 use std::sync::Arc;
 
@@ -23,9 +23,9 @@ struct BotUser {
     username: Option<String>,
 }
 
-/// Runs the adapter until it is told to stop. `on_ready` gets the name of the bot.
+/// Runs the adapter until it is told to stop. `on_ready` receives the name of the bot.
 ///
-/// When it is told to stop, calls that have begun are completed and noted, and no other begins.
+/// After that, calls in progress are completed and recorded, and no further call starts.
 pub async fn run(
     client: Client,
     settings: TelegramSettings,
@@ -56,7 +56,7 @@ async fn serve(adapter: &Adapter, on_ready: impl FnOnce(&str)) -> Result<(), Tel
     }
 }
 
-/// Asks Telegram for the name of the bot, and sets its menu. None if the program stops first.
+/// Gets the name of the bot from Telegram, and sets its menu. Returns `None` if the program stops first.
 async fn introduce(bot: &Bot, stop: &CancellationToken) -> Result<Option<String>, TelegramError> {
     let commands = COMMANDS.map(|(command, text)| json!({"command": command, "description": text}));
     let commands = json!({"commands": commands});
@@ -72,7 +72,7 @@ async fn introduce(bot: &Bot, stop: &CancellationToken) -> Result<Option<String>
     }
 }
 
-/// Follows the jobs of which something is still to be sent.
+/// Follows the jobs with messages that are still to be sent.
 async fn resume(adapter: &Adapter) -> Result<Option<()>, TelegramError> {
     let jobs = ChatJobs {
         client: &adapter.client,

@@ -5,10 +5,10 @@ use std::net::SocketAddr;
 use crate::access::Access;
 use crate::token::BotToken;
 
-/// The server of the Bot API that Telegram runs.
+/// The URL of Telegram's own Bot API server.
 pub const BOT_API_URL: &str = "https://api.telegram.org";
 
-/// The largest file that a bot can receive and send through Telegram's own server, and through another.
+/// The maximum sizes of files that a bot can receive and send through Telegram's own server, and through another one.
 const PUBLIC_DOWNLOAD: u64 = 20_000_000;
 const PUBLIC_UPLOAD: u64 = 50_000_000;
 const LOCAL_FILE: u64 = 2_000_000_000;
@@ -23,24 +23,24 @@ pub struct TelegramSettings {
     pub access: Access,
     /// The agent of new conversations.
     pub agent: String,
-    /// The models of all jobs, such as `script/bash`; those of the agent or the skill if there are none.
+    /// The models of all jobs, such as `script/bash`. If empty, the agent or the skill determines the models.
     pub models: Vec<String>,
-    /// The address of the service in links, without a slash at its end.
+    /// The URL of the service in links, without a trailing slash.
     pub link_url: String,
-    /// How updates come.
+    /// The source of updates.
     pub source: UpdateSource,
 }
 
-/// The way in which updates come.
+/// The source of updates.
 #[derive(Clone, Debug)]
 pub enum UpdateSource {
-    /// The bot asks for them.
+    /// The bot polls Telegram.
     Polling,
-    /// Telegram sends them.
+    /// Telegram sends updates to a webhook.
     Webhook {
-        /// The address to listen on. A proxy with TLS is in front of it.
+        /// The address to listen on, behind a proxy that terminates TLS.
         listen: SocketAddr,
-        /// The public URL, which leads there.
+        /// The public URL of the webhook.
         url: String,
     },
 }

@@ -1,12 +1,12 @@
-//! Long text in several messages.
+//! Splitting of long text into several messages.
 
 use crate::rich_text::{CodeStyle, RichText, TextRun, utf16_length};
 
-/// The least part of a message that a break at a line or a word must leave full.
+/// A break at a line or a word must leave at least one part in this many of a message full.
 const LEAST_FULL: usize = 2;
 
-/// Packs blocks into messages of at most `limit` characters, as Telegram counts them. A block that is longer is broken
-/// at a line, else at a word, else anywhere.
+/// Packs blocks into messages of at most `limit` characters, as Telegram counts them. A longer block is split at a
+/// line, else at a word, else anywhere.
 pub(crate) fn split(blocks: Vec<RichText>, limit: usize) -> Vec<RichText> {
     let mut messages = Vec::new();
     let mut message = RichText::default();
@@ -34,7 +34,7 @@ pub(crate) fn split(blocks: Vec<RichText>, limit: usize) -> Vec<RichText> {
     messages
 }
 
-/// Cuts text in two, the first of at most `limit` characters.
+/// Cuts text in two parts. The first part has at most `limit` characters.
 fn cut(text: RichText, limit: usize) -> (RichText, RichText) {
     let whole = text.plain_text();
     let end = end_of(&whole, limit);
@@ -47,7 +47,7 @@ fn cut(text: RichText, limit: usize) -> (RichText, RichText) {
         place += text.len();
         head.push(&text[..here], &style);
         let rest = &text[here..];
-        // The break itself is not shown, unless it is inside of code.
+        // White space at the break is dropped. In a code block, that is only the line break.
         let is_first = tail.runs.is_empty() && here < text.len();
         let rest = match style.code {
             CodeStyle::Block(_) if is_first => rest.strip_prefix('\n').unwrap_or(rest),
@@ -59,7 +59,7 @@ fn cut(text: RichText, limit: usize) -> (RichText, RichText) {
     (head, tail)
 }
 
-/// The byte at which so many characters end.
+/// Returns the byte position at which `limit` characters end.
 fn end_of(text: &str, limit: usize) -> usize {
     let mut length = 0;
     for (at, letter) in text.char_indices() {
@@ -71,7 +71,7 @@ fn end_of(text: &str, limit: usize) -> usize {
     text.len()
 }
 
-/// The last good place for a break, if it is not too near to the beginning.
+/// Returns the last good position for a break, if it is not too close to the start.
 fn break_of(text: &str) -> Option<usize> {
     let least = text.len() / LEAST_FULL;
     let breaks = ["\n\n", "\n", " "].into_iter();
@@ -79,7 +79,7 @@ fn break_of(text: &str) -> Option<usize> {
     places.find(|at| *at > least)
 }
 
-/// The beginning of a text, with an ellipsis if something is missing.
+/// Shortens a text to `limit` characters, with an ellipsis if something is missing.
 pub(crate) fn shorten(text: &str, limit: usize) -> String {
     if utf16_length(text) <= limit {
         return text.to_owned();

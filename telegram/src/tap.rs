@@ -16,11 +16,11 @@ use crate::place::ChatPlace;
 use crate::split::shorten;
 use crate::update::{ButtonTap, ChatMessage, ChatUser};
 
-/// The longest reason that the service takes, with room for a name.
+/// The maximum number of characters of a reason, which is within the limit of the service.
 const REASON_CHARS: usize = 900;
-const NOT_ALLOWED: &str = "You may not decide this.";
+const NOT_ALLOWED: &str = "You are not allowed to approve or deny this.";
 
-/// Does what a tap asks for. The message changes when the log of the job has the answer.
+/// Handles a tap. The message changes when the log of the job contains the decision.
 pub(crate) async fn handle(adapter: &Adapter, tap: &ButtonTap) -> Result<(), TelegramError> {
     let decided = decide(adapter, tap).await;
     close_unrecorded(adapter, tap).await?;
@@ -29,7 +29,7 @@ pub(crate) async fn handle(adapter: &Adapter, tap: &ButtonTap) -> Result<(), Tel
         Err(TelegramError::Service(Error::Service(refusal)))
             if matches!(refusal.status, 404 | 409) =>
         {
-            // Somebody was faster, or it is too late.
+            // Another person was faster, or the approval has ended.
             shorten(&refusal.to_string(), 200)
         }
         Err(error) => return Err(error),
@@ -41,7 +41,7 @@ pub(crate) async fn handle(adapter: &Adapter, tap: &ButtonTap) -> Result<(), Tel
 async fn decide(adapter: &Adapter, tap: &ButtonTap) -> Result<String, TelegramError> {
     let button = tap.data.as_deref().and_then(ApprovalButton::parse);
     let (Some((button, id)), Some(message)) = (button, &tap.message) else {
-        return Ok("This button does nothing any more.".to_owned());
+        return Ok("This button no longer works.".to_owned());
     };
     let place = message.place();
     if !may_decide(adapter, &tap.from, place, id).await? {
@@ -67,7 +67,7 @@ async fn decide(adapter: &Adapter, tap: &ButtonTap) -> Result<String, TelegramEr
     }
 }
 
-/// Shows the end of an approval in a message that the record of the job does not have: the process that sent it was
+/// Shows the end of an approval in a message that is missing in the record of the job. The process that sent it was
 /// killed before it could record it.
 async fn close_unrecorded(adapter: &Adapter, tap: &ButtonTap) -> Result<(), TelegramError> {
     let button = tap.data.as_deref().and_then(ApprovalButton::parse);
@@ -91,7 +91,7 @@ async fn close_unrecorded(adapter: &Adapter, tap: &ButtonTap) -> Result<(), Tele
     edited.await.map_err(TelegramError::from)
 }
 
-/// Denies with the text of a message, and returns the answer to it.
+/// Denies an approval with the text of a message as the reason, and returns the answer to the message.
 pub(crate) async fn deny_because(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -103,10 +103,10 @@ pub(crate) async fn deny_because(
     }
     let reason = shorten(message.said(), REASON_CHARS);
     adapter.client.deny(id, Some(&reason)).await?;
-    Ok("Denied. The model has your reason.".to_owned())
+    Ok("Denied. The model receives your reason.".to_owned())
 }
 
-/// Whether the user may approve here, and the approval is one of a job of this place.
+/// Whether the user may approve here, and the approval belongs to a job of this chat.
 async fn may_decide(
     adapter: &Adapter,
     user: &ChatUser,
@@ -119,7 +119,7 @@ async fn may_decide(
     Ok(find(adapter, place, id).await?.is_some())
 }
 
-/// The approval and the record of its job, if that is a job of this place.
+/// Returns the approval and the record of its job, if it is a job of this chat.
 async fn find(
     adapter: &Adapter,
     place: ChatPlace,
@@ -133,7 +133,7 @@ async fn find(
     Ok(record.map(|record| (approval, record)))
 }
 
-/// The name of a user, and the id, which nobody can choose.
+/// Returns the name of a user with the id, which users cannot choose.
 fn person(user: &ChatUser) -> String {
     let name = match &user.username {
         Some(username) => format!("@{username}"),

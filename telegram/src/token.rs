@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-/// The token of a bot, as @BotFather gives it. It is never shown.
+/// The token of a bot, as issued by @BotFather. It is never shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BotToken {
     bot: i64,
     text: String,
 }
 
-/// A text that is no token. It does not repeat the text.
+/// The error for a text that is not a token. It does not repeat the text.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the token of the bot must be a number, a colon and letters, as @BotFather gives it: 123456789:AAE…"
@@ -17,7 +17,7 @@ pub struct BotToken {
 pub struct InvalidBotToken;
 
 impl BotToken {
-    /// Reads a token. White space around it does not count.
+    /// Parses a token. White space around it is ignored.
     pub fn parse(text: &str) -> Result<Self, InvalidBotToken> {
         let text = text.trim();
         let (bot, secret) = text.split_once(':').ok_or(InvalidBotToken)?;
@@ -36,7 +36,7 @@ impl BotToken {
         self.bot
     }
 
-    /// The token itself, for the path of a request.
+    /// Returns the token itself, for the path of a request.
     pub(crate) fn reveal(&self) -> &str {
         &self.text
     }

@@ -1,10 +1,10 @@
-//! Updates: what Telegram sends to a bot.
+//! Updates, as Telegram sends them to a bot.
 
 use serde::Deserialize;
 
 use crate::place::{ChatPlace, is_group};
 
-/// An update. One of the two is there.
+/// An update, which has a message or a callback query.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct BotUpdate {
     pub(crate) update_id: i64,
@@ -79,13 +79,13 @@ pub(crate) struct TextEntity {
     pub(crate) language: Option<String>,
 }
 
-/// The part of a message that a reply is about.
+/// The part of a message that a reply quotes.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct QuotedText {
     pub(crate) text: String,
 }
 
-/// The author of a forwarded message. One of the fields is there.
+/// The author of a forwarded message. One of the fields is set.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct ForwardOrigin {
     sender_user: Option<ChatUser>,
@@ -111,7 +111,7 @@ pub(crate) struct ButtonTap {
     pub(crate) data: Option<String>,
 }
 
-/// The message of a button. Telegram leaves the rest out if it is old.
+/// The message of a button. Telegram leaves out all other fields if the message is old.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct TappedMessage {
     pub(crate) message_id: i64,
@@ -126,7 +126,7 @@ impl ChatMessage {
         place(self.chat.id, self.is_topic_message, self.message_thread_id)
     }
 
-    /// The text or the caption.
+    /// Returns the text or the caption.
     pub(crate) fn said(&self) -> &str {
         let text = self.text.as_deref().or(self.caption.as_deref());
         text.unwrap_or_default()
@@ -139,7 +139,7 @@ impl ChatMessage {
         }
     }
 
-    /// The file, with the name that it has if its sender gave it none.
+    /// Returns the file, with a default name in case its sender gave it none.
     pub(crate) fn file(&self) -> Option<(&ChatFile, &'static str)> {
         let size = |file: &&ChatFile| file.file_size;
         let photo = self.photo.iter().max_by_key(size);
@@ -156,7 +156,7 @@ impl ChatMessage {
         files.find_map(|(file, name)| Some((file?, name)))
     }
 
-    /// Whether it has content of a kind that no job can take.
+    /// Whether the message has content of a kind that no job can use.
     pub(crate) fn is_unusable(&self) -> bool {
         self.sticker.is_some()
             || self.contact.is_some()
@@ -173,7 +173,8 @@ impl TappedMessage {
     }
 }
 
-/// Only a forum has threads of its own. In other groups, replies make threads that nobody sees.
+/// Returns the place of a message. Only forums have real threads. In other groups, replies create threads that are not
+/// visible.
 fn place(chat: i64, is_topic: bool, thread: Option<i64>) -> ChatPlace {
     let thread = thread.filter(|_| is_topic && is_group(chat));
     ChatPlace { chat, thread }

@@ -1,4 +1,4 @@
-//! A webhook: Telegram sends updates to a URL.
+//! The webhook to which Telegram sends updates.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -18,26 +18,26 @@ use crate::error::TelegramError;
 use crate::update::BotUpdate;
 
 const SECRET_HEADER: &str = "X-Telegram-Bot-Api-Secret-Token";
-/// Updates that Telegram sends at once.
+/// The maximum number of updates that Telegram sends at once.
 const MAX_CONNECTIONS: usize = 40;
-/// The time in which the other files of an album come.
+/// The time in which the other files of an album arrive.
 const ALBUM_PAUSE: Duration = Duration::from_millis(1500);
-/// Bytes of an update.
+/// The maximum size of an update.
 const MAX_UPDATE_BYTES: usize = 1024 * 1024;
 
-/// An update, and whom to tell that it is handled.
+/// An update, with the channel that confirms its handling.
 struct Delivered {
     update: BotUpdate,
     handled: oneshot::Sender<()>,
 }
 
-/// What the handler of a request needs.
+/// The state that the handler of a request needs.
 struct Receiver {
     secret: String,
     updates: mpsc::Sender<Delivered>,
 }
 
-/// Receives updates until the adapter stops. Telegram sends each again until it was answered with success.
+/// Receives updates until the adapter stops. Telegram repeats each update until it was answered with success.
 pub(crate) async fn serve(
     adapter: &Adapter,
     listen: SocketAddr,
@@ -97,7 +97,7 @@ pub(crate) async fn serve(
     ended
 }
 
-/// The updates that are there, and the rest of their albums.
+/// Returns the available updates, and the rest of their albums.
 async fn next_batch(delivered: &mut mpsc::Receiver<Delivered>) -> Vec<Delivered> {
     let mut batch = Vec::new();
     delivered.recv_many(&mut batch, MAX_CONNECTIONS).await;
@@ -133,7 +133,7 @@ async fn receive(
     }
 }
 
-/// Compares in the same time wherever the difference is.
+/// Compares in a time that does not depend on the position of a difference.
 fn is_same(given: &[u8], expected: &[u8]) -> bool {
     let pairs = given.iter().zip(expected);
     let difference = pairs.fold(0, |sum, (one, other)| sum | (one ^ other));

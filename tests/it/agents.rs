@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::support::Service;
 
-/// Puts an agent; the status, and the agent as it is answered.
+/// Creates or replaces an agent. Returns the status and the response body.
 pub(crate) async fn put(service: &Service, name: &str, body: &Value) -> (StatusCode, Value) {
     let request = service.request(Method::PUT, &format!("/v1/agents/{name}"));
     let response = request.json(body).send().await.unwrap();

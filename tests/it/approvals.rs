@@ -12,7 +12,7 @@ use crate::support::Service;
 
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// A job of the default agent whose shell waits for a person.
+/// Returns the request for a job of the default agent whose shell calls need approval.
 fn confirmed(marker: &str) -> Value {
     json!({
         "agent": "default", "model": CLAUDE, "prompt": format!("Do it. #{marker}"),
@@ -24,7 +24,7 @@ fn shell(command: &str) -> Value {
     json!({ "command": command })
 }
 
-/// The approvals of a job that wait, in the order of its calls.
+/// Returns the pending approvals of a job, in the order of its tool calls.
 async fn pending(service: &Service, job: &str) -> Vec<Value> {
     let path = format!("/v1/jobs/{job}/approvals?status=pending");
     let (status, page) = service.get(&path).await;
@@ -34,7 +34,7 @@ async fn pending(service: &Service, job: &str) -> Vec<Value> {
     pending
 }
 
-/// The approvals of a job that waits.
+/// Waits until the job waits, and returns its pending approvals.
 async fn waiting(service: &Service, job: &str) -> Vec<Value> {
     service.until_status(job, &["waiting"]).await;
     pending(service, job).await

@@ -1,5 +1,5 @@
-//! The architecture: dependencies between crates, import cycles, the place of SQL, the names of types, and the form of
-//! source files.
+//! The architecture rules: dependencies between crates, import cycles, the location of SQL, the names of types, and
+//! the form of source files.
 
 mod imports;
 mod layers;

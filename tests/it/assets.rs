@@ -1,4 +1,4 @@
-//! Files: uploads, downloads and inputs of jobs.
+//! Assets: uploads, downloads and inputs of jobs.
 
 mod content;
 mod input;

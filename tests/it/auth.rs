@@ -1,4 +1,4 @@
-//! Authentication: keys, scopes, and isolation of tenants.
+//! Authentication: API keys, scopes, and isolation of tenants.
 
 mod key;
 mod tenant;

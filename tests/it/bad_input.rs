@@ -1,4 +1,4 @@
-//! Invalid requests: each names the error and its place, and changes nothing.
+//! Invalid requests. Each error names its location, and the request changes nothing.
 
 mod body;
 mod field;
@@ -8,7 +8,7 @@ mod path;
 use crate::support::Service;
 use crate::support::store::assert_stores_nothing;
 
-/// Nothing of a refused request is kept, in the database or in the asset store.
+/// Asserts that a rejected request left nothing in the database or the asset store.
 async fn assert_untouched(service: &Service) {
     for table in ["job", "run", "asset", "job_event", "idempotency_key"] {
         let count = sqlx::AssertSqlSafe(format!("select count(*) from {table}"));

@@ -1,4 +1,4 @@
-//! Assets in an S3 bucket, behind a gate that needs a thread of its own.
+//! Assets in an S3 bucket behind a gate, which needs its own thread.
 
 mod deletion;
 mod large;
@@ -17,9 +17,9 @@ use crate::support::log::{assert_whole, data};
 use crate::support::problem::Problem;
 use crate::support::{S3, Service, process, until};
 
-/// How long a process may take to see that its bucket cannot be used.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Larger than what is stored in one piece.
+/// The longest time until a process detects that it cannot use its bucket.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// A size that needs a multipart upload.
 const LARGE: usize = 12_000_000;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
@@ -66,7 +66,7 @@ async fn a_process_whose_bucket_cannot_be_used_ends_and_says_why() {
     }
 }
 
-/// The log of an API that ends instead of listening.
+/// Returns the log of an API that exits instead of listening.
 async fn log_of_failed_start(environment: Vec<(&'static str, String)>, home: &Path) -> String {
     let environment: Vec<_> = environment
         .into_iter()
@@ -75,7 +75,7 @@ async fn log_of_failed_start(environment: Vec<(&'static str, String)>, home: &Pa
     let log = home.with_extension("log");
     let mut api = process::start(&["api", "--listen", "127.0.0.1:0"], &environment, &log);
     assert_eq!(api.first_line(), "", "it listens to no one");
-    let status = api.end_within(PATIENCE).await.unwrap();
+    let status = api.end_within(TIMEOUT).await.unwrap();
     let log = std::fs::read_to_string(log).unwrap();
     assert_eq!(status.code(), Some(1), "{log}");
     log
@@ -191,7 +191,7 @@ async fn while_the_bucket_is_away_clients_are_told_to_come_back_and_jobs_do() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn an_upload_that_was_never_finished_is_removed_from_the_bucket() {
     let Some(s3) = S3::start().await else { return };
-    // The server says that each upload was begun in 2010.
+    // The S3 server reports that each upload was started in 2010.
     s3.request(Method::POST, "/bucket/some/prefix/incoming/left?uploads")
         .await;
     s3.request(Method::POST, "/bucket/other/incoming/left?uploads")
@@ -210,7 +210,7 @@ async fn service_with(s3: &S3, more: &[(&'static str, &str)]) -> Service {
     service_at(s3.environment("bucket"), more).await
 }
 
-/// A service whose assets are where the first variables say.
+/// Starts a service with the asset store of `environment` and additional variables.
 async fn service_at(
     mut environment: Vec<(&'static str, String)>,
     more: &[(&'static str, &str)],
@@ -228,7 +228,7 @@ async fn count(service: &Service, query: &'static str) -> i64 {
     count.fetch_one(&service.pool).await.unwrap()
 }
 
-/// Downloads a large file as a whole and in part.
+/// Downloads a large file completely and in part.
 async fn assert_downloads(service: &Service, asset: &Value, content: &[u8]) {
     assert_eq!(service.download(asset).await, content);
     let range = service.request(Method::GET, asset["content_url"].as_str().unwrap());
@@ -238,7 +238,7 @@ async fn assert_downloads(service: &Service, asset: &Value, content: &[u8]) {
     assert_eq!(range.bytes().await.unwrap(), content[7_000_000..7_001_000]);
 }
 
-/// Bytes of which no two pieces are the same.
+/// Returns bytes in which no four-byte word repeats.
 fn noise(size: usize) -> Vec<u8> {
     let numbers = (0..).flat_map(u32::to_be_bytes);
     numbers.take(size).collect()

@@ -1,4 +1,4 @@
-//! Built-in skills with real programs, their outputs checked by other programs.
+//! Built-in skills with real programs. Other programs check their outputs.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Service, Terminal, bash, has_program};
 
-/// Width and height, as a PNG says them itself (ISO/IEC 15948, section 11.2.2).
+/// Reads the width and the height from the header of a PNG (ISO/IEC 15948, section 11.2.2).
 fn png_size(png: &[u8]) -> (u32, u32) {
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
     let number = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
@@ -51,7 +51,7 @@ async fn the_demo_leaves_a_chart_and_a_report() {
     let read = |name: &str| std::fs::read(folder.path().join(name)).unwrap();
     assert_eq!(png_size(&read("sales.png")), (1200, 680));
     let report = String::from_utf8(read("report.html")).unwrap();
-    // The sum of a year, as the text of the first job says it too.
+    // The total of the year, which is also in the text of the first job.
     assert!(report.contains("161,006") && ran.out.contains("161006"));
     assert!(report.contains("<svg") && !report.contains("src=\"http"));
 }

@@ -29,13 +29,13 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         seed: 233,
         runs: 10,
         worlds: 2,
-        // A bucket with a standby, then one with a pooler, then neither.
+        // The seeds select a bucket with a standby, then a bucket with a pooler, then neither.
         deployment: None,
     };
     let summary = run(&options, |_| {}).await.unwrap();
     assert_eq!(summary.violations, [""; 0]);
     assert_eq!(summary.runs, 10);
-    // So that the runs are not harmless ones.
+    // Check that the runs had the important faults.
     let mut faults = vec![
         "workers killed",
         "restarts of Postgres",

@@ -1,4 +1,4 @@
-//! The command line, with a service that runs elsewhere.
+//! The command line with a remote service.
 
 mod agents;
 mod doctor;
@@ -123,7 +123,7 @@ async fn skills_are_listed_and_keys_are_made_and_revoked() {
     let refused = theirs.run(&["list"]).await;
     assert_eq!(refused.code, Some(1), "{refused:?}");
 
-    // The first key of a service, for which there is none to ask with.
+    // The first API key of a service is created in the database, because no key exists yet.
     let database = [("DATABASE_URL", service.database_url.as_str())];
     let first = Terminal::new(&database)
         .run(&["keys", "create", "--scopes", "jobs,admin"])
@@ -187,7 +187,7 @@ async fn what_is_missing_to_reach_a_service_is_said() {
     );
 }
 
-/// A terminal that knows where the service is.
+/// Returns a terminal with the URL and an API key of the service.
 pub(crate) fn at(service: &Service) -> Terminal {
     Terminal::new(&[
         ("SKILLET_URL", &service.url),

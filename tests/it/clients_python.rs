@@ -1,4 +1,4 @@
-//! The client for Python: its own tests, against a service.
+//! The Python client: its own tests against a service.
 
 use crate::support::{Service, has_program, run_script};
 

@@ -1,4 +1,4 @@
-//! The client for Rust: the scenario of all clients, broken connections, files, and the programs of its README.
+//! The Rust client: the scenario of all clients, broken connections, files, and the programs of its README.
 
 mod events;
 mod example;
@@ -19,7 +19,7 @@ use skillet_client::{Client, Error, NewJob, Timing};
 
 use crate::support::{Service, bash};
 
-/// A client of the service, or of a proxy before it, that loses no time.
+/// Creates a client of the service, or of a proxy in front of it, with short retry delays.
 fn client_of(service: &Service, url: &str) -> Client {
     let timing = Timing {
         first_delay: Duration::from_millis(10),
@@ -34,7 +34,7 @@ fn shell(commands: &str) -> NewJob {
     NewJob::skill("shell", bash(commands)).model("script/bash")
 }
 
-/// A job that has ended, and its log.
+/// Runs a job to its end, and returns its id and its log.
 async fn ended_job(service: &Service) -> (JobId, Vec<Event>) {
     let client = client_of(service, &service.url);
     let job = client.run(shell("echo 'hello wörld 🥖'")).await.unwrap();
@@ -55,7 +55,7 @@ fn seqs(events: &[Event]) -> Vec<i64> {
     events.iter().map(|event| event.seq).collect()
 }
 
-/// Asserts that both have the same events with the same content.
+/// Asserts that two lists have the same events with the same content.
 fn assert_same(events: &[Event], expected: &[Event]) {
     let content = |events: &[Event]| {
         let events = events

@@ -1,4 +1,4 @@
-//! The client for TypeScript: its own tests, against a service.
+//! The TypeScript client: its own tests against a service.
 
 use std::path::Path;
 use std::process::{Output, Stdio};

@@ -1,4 +1,4 @@
-//! Hosts with wrong clocks: the time of the database counts.
+//! Hosts with wrong clocks. Only the time of the database counts.
 
 use std::process::Command;
 
@@ -18,7 +18,8 @@ fn time_of(job: &str) -> DateTime<Utc> {
     DateTime::from_timestamp(seconds.cast_signed(), nanos).unwrap()
 }
 
-/// What runs a program with a clock that is so far off. `faketime` itself would stay between the program and us.
+/// Returns a command prefix that runs a program with a wrong clock. It replaces `faketime`, which would stay as the
+/// parent process of the program.
 fn with_clock_off(offset: &str) -> Vec<String> {
     let faketime = Command::new("faketime")
         .args(["--exclude-monotonic", "-f", offset, "env"])
@@ -97,7 +98,7 @@ async fn a_job_whose_id_is_of_another_time_is_refused() {
         let inserted = db::job::insert(&service.pool, false, &others).await;
         match inserted {
             Ok(_) => assert!(!is_refused, "{hours}"),
-            Err(error) => assert!(is_refused && db::job::is_of_another_time(&error), "{error}"),
+            Err(error) => assert!(is_refused && db::job::is_clock_skew(&error), "{error}"),
         }
     }
     let (_, page) = service.get("/v1/jobs").await;

@@ -17,7 +17,7 @@ async fn a_command_sees_none_of_the_workers_variables() {
         .lines()
         .filter_map(|line| line.split('=').next())
         .collect();
-    // The last three are bash's own.
+    // Bash sets the last three variables itself.
     let allowed = [
         "HOME",
         "LANG",
@@ -160,7 +160,7 @@ async fn a_process_in_the_background_neither_holds_up_the_call_nor_outlives_it()
     let service = Service::start().await;
     let nap = format!("7004.{}", std::process::id());
     let begun_at = Instant::now();
-    // The first keeps the pipes open, the second does not, the third has a group of its own.
+    // The first process keeps the pipes open, the second closes them, and the third has its own process group.
     let command = format!("sleep {nap} & sleep {nap} >&- 2>&- & set -m; sleep 0.3 & echo left");
     let reply = run(&service, &command).await;
     assert_eq!(printed(&reply), "left\n");
@@ -202,7 +202,7 @@ async fn bytes_that_are_no_text_become_replacement_characters() {
     assert_eq!(job["text"], "a\u{fffd}b\u{fffd}c\u{fffd}\n€\u{fffd}");
 }
 
-/// Runs one command and returns what the model was told.
+/// Runs one command and returns the tool result.
 async fn run(service: &Service, command: &str) -> Value {
     let job = service
         .run(&json!({"skill": "shell", "model": "script/bash", "prompt": bash(command)}))
@@ -210,7 +210,7 @@ async fn run(service: &Service, command: &str) -> Value {
     replies(service, &job).await.remove(0)
 }
 
-/// What the model was told, command by command.
+/// Returns the tool results of a job's commands.
 async fn replies(service: &Service, job: &Value) -> Vec<Value> {
     let events = service.events(job["id"].as_str().unwrap()).await;
     let replies = data(&events, "tool.completed").into_iter();
@@ -223,7 +223,7 @@ fn printed(reply: &Value) -> &str {
     reply["stdout"].as_str().unwrap()
 }
 
-/// The workspaces of the first worker: what is in the folder that its process has to itself.
+/// Lists the workspaces of the first worker, which are in the folder of its process.
 fn workspaces(service: &Service) -> Vec<String> {
     let names = |folder: &Path| -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();
@@ -235,7 +235,7 @@ fn workspaces(service: &Service) -> Vec<String> {
     names(&all.join(mine.expect("a worker has a folder")))
 }
 
-/// The most memory that the first worker ever had.
+/// Returns the peak memory of the first worker.
 fn peak_kilobytes(service: &Service) -> u64 {
     let status =
         std::fs::read_to_string(format!("/proc/{}/status", service.workers[0].id())).unwrap();

@@ -1,4 +1,4 @@
-//! The console: how it is served, and the previews of files that models made.
+//! The console: its HTTP responses, and previews of files that models made.
 
 mod journey;
 

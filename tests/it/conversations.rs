@@ -14,7 +14,7 @@ use crate::support::Service;
 const CLAUDE: &str = "anthropic/claude-test";
 const GPT: &str = "openai/gpt-test";
 
-/// Begins a conversation with an agent.
+/// Creates a conversation with an agent.
 async fn begin(service: &Service, agent: &str) -> String {
     let (status, conversation) = service
         .post("/v1/conversations", &json!({ "agent": agent }))
@@ -23,12 +23,12 @@ async fn begin(service: &Service, agent: &str) -> String {
     conversation["id"].as_str().unwrap().to_owned()
 }
 
-/// A job that continues a conversation with the default agent.
+/// Returns the request for a job that continues a conversation with the default agent.
 fn next(conversation: &str, model: &str, prompt: &str) -> Value {
     json!({"agent": "default", "conversation_id": conversation, "model": model, "prompt": prompt})
 }
 
-/// All messages of a conversation.
+/// Returns all messages of a conversation.
 async fn messages(service: &Service, conversation: &str) -> Vec<Value> {
     let path = format!("/v1/conversations/{conversation}?limit=100");
     let (_, found) = service.get(&path).await;
@@ -36,7 +36,7 @@ async fn messages(service: &Service, conversation: &str) -> Vec<Value> {
     found["messages"]["data"].as_array().unwrap().clone()
 }
 
-/// What a request shows the model, message by message, in short.
+/// Summarizes the messages of a model request.
 fn shown(request: &Request) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap().iter();
     let messages = messages.filter(|message| message["role"] != "system");

@@ -1,4 +1,4 @@
-//! The documentation: its commands run, its references are those of the program, its links and messages exist.
+//! The documentation: its commands run, its references match the program, and its links and messages exist.
 
 mod block;
 mod link;
@@ -12,10 +12,10 @@ mod session;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The checkout.
+/// The root of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// A test for each page, and the list of them.
+/// Defines the list of pages and a test for each page.
 macro_rules! pages {
     ($($test:ident: $page:literal,)*) => {
         const PAGES: &[&str] = &[$($page),*];

@@ -1,4 +1,4 @@
-//! Network access of commands: the hosts that a skill declares, and nothing else.
+//! Network access of commands, which reach only the hosts that their skill declares.
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -13,8 +13,8 @@ use crate::support::{Service, bash};
 
 const PAGE: &str = "a page of the origin";
 
-/// A service whose skill `caller` reaches the host of its parameter, `far` a host that is not there, and
-/// `closed` nothing; and a web server on this machine, reached by the machine's name.
+/// A service, and a web server on this machine under the machine's name. Commands of the skill `caller` can reach the
+/// host of its parameter, `far` can reach a host that does not exist, and `closed` can reach no host.
 struct World {
     service: Service,
     origin: String,
@@ -43,12 +43,12 @@ impl World {
         }
     }
 
-    /// What the model is told of a command.
+    /// Runs a command and returns its tool result.
     async fn reply(&self, skill: &str, command: &str) -> Value {
         self.replies(skill, &[command]).await.remove(0)
     }
 
-    /// What it is told of those of one job.
+    /// Runs the commands in one job and returns their tool results.
     async fn replies(&self, skill: &str, commands: &[&str]) -> Vec<Value> {
         let prompt: Vec<_> = commands.iter().map(|command| bash(command)).collect();
         let mut job = json!({"skill": skill, "model": "script/bash", "prompt": prompt.join("\n")});
@@ -87,7 +87,7 @@ fn skills() -> TempDir {
     folder
 }
 
-/// A name for this machine that is not `localhost`.
+/// Returns a name of this machine other than `localhost`.
 pub(crate) fn machine() -> String {
     let name = rustix::system::uname()
         .nodename()
@@ -115,9 +115,9 @@ fn serve(listener: &TcpListener) {
     }
 }
 
-/// Every address that this machine may have.
+/// All addresses.
 pub(crate) const ANY: &str = "0.0.0.0/0,::/0";
-/// Asks without a proxy, by a connection of bash's own.
+/// Returns a command that sends a request without the proxy, over a connection of bash.
 fn by_hand(origin: &str) -> String {
     let (host, port) = origin.split_once(':').unwrap();
     format!("exec 3<>/dev/tcp/{host}/{port}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3")
@@ -154,10 +154,10 @@ async fn commands_that_called_nobody_share_a_sandbox_and_its_way_out() {
         let (number, page) = printed(1).split_once('\n').unwrap();
         assert_eq!(page, PAGE, "{round:#?}");
         shared += usize::from(number != FIRST);
-        // A connection is left.
+        // The call leaves a connection behind, so the next command gets a new sandbox.
         assert_eq!(printed(2).trim(), FIRST, "{round:#?}");
     }
-    // Not all of them need to have been quick.
+    // Not every call has to be quick enough to share the sandbox.
     assert!(shared > 0, "{replies:#?}");
 }
 
@@ -219,7 +219,7 @@ async fn without_a_declaration_there_is_nobody_but_the_sandbox_itself() {
         .reply("closed", "env | grep -ci proxy; cat /etc/resolv.conf")
         .await;
     assert_eq!(variables["stdout"], "0\n");
-    // Servers of its own, it may have.
+    // It may have servers of its own.
     let own = "python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & \
                for i in $(seq 100); do curl -s http://127.0.0.1:8000/ >/dev/null && break; sleep 0.05; done; \
                curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8000/";
@@ -231,7 +231,7 @@ async fn a_parameter_that_names_no_host_is_refused_at_once() {
     let world = World::start(ANY).await;
     for (url, words) in [
         ("http://169.254.169.254/", "address"),
-        ("ssh://git@github.com/a/b", "ssh"),
+        ("ssh://git@github.com/a/b", "SSH"),
         ("http://localhost:8080/", "localhost"),
         ("http://a b/", "spaces"),
     ] {

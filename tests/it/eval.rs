@@ -1,10 +1,10 @@
-//! `skillet eval`: the tasks that come with Skillet, solved by their own scripts.
+//! `skillet eval`: the tasks that come with Skillet, solved by scripts.
 
 use serde_json::Value;
 
 use crate::support::{Service, Terminal};
 
-/// Programs without which some tasks cannot be solved.
+/// The programs that some tasks need.
 const PROGRAMS: [&str; 9] = [
     "python3", "soffice", "pdftoppm", "qpdf", "pandoc", "ffmpeg", "chromium", "git", "yt-dlp",
 ];
@@ -95,7 +95,7 @@ tasks:
     let report = std::fs::read_to_string(report).unwrap();
     let pictures: Vec<_> = report.split("<img src=\"data:image/png;base64,").collect();
     assert_eq!(pictures.len(), 7, "{}", &report[..4000.min(report.len())]);
-    // The first bytes of a PNG with a width of 800 pixels, which says that there is no picture. No page is as wide.
+    // The beginning of the placeholder for a missing picture: a PNG that is 800 pixels wide. No page has this width.
     let placeholder = "iVBORw0KGgoAAAANSUhEUgAAAyAA";
     let placeholders = pictures.iter().filter(|it| it.starts_with(placeholder));
     assert_eq!(placeholders.count(), 1, "only the broken file has none");
@@ -147,9 +147,9 @@ tasks:
     );
     for line in [
         "✓ says-a-number (",
-        "\n    no file missing.txt was handed over\n    the answer says six: \n",
+        "\n    no output file matches missing.txt\n    the answer says six: \n",
         "– wants-a-secret: the secret NO_SUCH_SECRET is not set\n",
-        "– has-no-solution: it has no solution\n",
+        "– has-no-solution: the task has no solution\n",
     ] {
         assert!(ran.err.contains(line), "{line}: {ran:?}");
     }
@@ -177,5 +177,5 @@ tasks:
     let none = terminal
         .run(&["eval", "tasks.yaml", "--only", "nothing"])
         .await;
-    assert!(none.err.contains("there is no such task"), "{none:?}");
+    assert!(none.err.contains("no task matches"), "{none:?}");
 }

@@ -1,4 +1,4 @@
-//! Weekly partitions of the log: creation ahead of time, and repair.
+//! Weekly partitions of the log: creation in advance, and repair.
 
 use shared::db;
 use sqlx::AssertSqlSafe;
@@ -6,7 +6,7 @@ use sqlx::AssertSqlSafe;
 use crate::support::log::assert_whole;
 use crate::support::{Service, until};
 
-/// The name of the partition of the week that is so many weeks ahead.
+/// Returns the name of the partition for the week that is `weeks_ahead` weeks ahead.
 async fn partition(service: &Service, weeks_ahead: i32) -> String {
     let name = "select 'job_event_' || to_char(now() at time zone 'utc' + $1 * interval '7 days', 'IYYY_IW')";
     let name = sqlx::query_scalar(name).bind(weeks_ahead);
@@ -29,14 +29,14 @@ async fn count_outside(service: &Service) -> i64 {
     count.fetch_one(&service.pool).await.unwrap()
 }
 
-/// Starts the API again, and waits until it answers.
+/// Restarts the API and waits until it responds.
 async fn restart(service: &mut Service) {
     service.api.kill();
     service.restart_api();
     assert_eq!(service.get("/v1/queue").await.0, 200);
 }
 
-/// An API that has made the partitions, whose workers will do no maintenance by themselves.
+/// Starts a service without workers, whose API has created the partitions.
 async fn without_maintenance() -> Service {
     let service = Service::without_worker().await;
     assert_eq!(service.get("/v1/queue").await.0, 200);
@@ -58,7 +58,9 @@ async fn events_outside_of_the_weeks_move_to_their_week_while_jobs_go_on() {
     service.finished(&first).await;
     assert!(count_outside(&service).await > 0);
     let making = until(async || {
-        db::event_week::ensure_coming(&service.pool).await.unwrap();
+        db::event_week::create_upcoming(&service.pool)
+            .await
+            .unwrap();
         is_there(&service, &this_week).await
     });
     let creating = async {
@@ -99,7 +101,7 @@ async fn an_api_starts_although_there_are_events_of_a_week_to_come() {
 #[tokio::test]
 async fn a_week_that_cannot_be_made_keeps_nothing_else_from_being_done() {
     let mut service = without_maintenance().await;
-    // Its range is taken by a table of another name.
+    // A table with another name occupies the range of the partition.
     let [next, last] = [partition(&service, 1).await, partition(&service, 2).await];
     execute(
         &service,

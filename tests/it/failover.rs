@@ -1,4 +1,4 @@
-//! Promotions of a standby under load: nothing is lost, and work goes on.
+//! Promotions of a standby under load. Nothing is lost and work continues.
 
 mod start;
 
@@ -18,20 +18,20 @@ use tokio::time::sleep;
 use crate::support::log::assert_whole;
 use crate::support::{Service, bash, follow_through, parse, until};
 
-/// Clients that create one job after another.
+/// The number of clients. Each creates one job after another.
 const CLIENTS: usize = 2;
-/// Jobs that they create before the primary is lost, and at least as many after the promotion.
+/// The number of jobs created before the primary is lost, and the minimum after the promotion.
 const JOBS: usize = 6;
-/// The pause of a client after a job was accepted.
+/// The pause of a client after each accepted job.
 const PACE: Duration = Duration::from_millis(300);
-/// The pause of a client before it repeats a request.
+/// The pause of a client before a retry.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// Requests in a row that are refused while there is no primary.
+/// The number of requests that are rejected in a row while there is no primary.
 const LOOKS: usize = 10;
-/// The longest time from the promotion until a job is accepted, and until one is started. It is a few seconds where
-/// nothing else runs.
+/// The longest time from the promotion until a job is accepted and until one is started. It is a few seconds on an
+/// idle machine.
 const RESUMPTION: TimeDelta = TimeDelta::seconds(60);
-/// An outage in which workers end their work, as they do after 4 s.
+/// An outage after which workers have given up their jobs, as they do after 4 s.
 const LONG_OUTAGE: Duration = Duration::from_secs(7);
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn a_primary_that_was_replaced_is_not_asked_again_when_the_new_one_fails()
     assert_eq!(found.status(), StatusCode::OK);
 
     postgres.lose_standby().unwrap();
-    // The first primary still answers, and has no such job.
+    // The first primary still responds, but it does not have the job.
     for _ in 0..LOOKS {
         let found = service.request(Method::GET, &job).send().await.unwrap();
         assert_eq!(found.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -121,7 +121,7 @@ async fn promote_after(loss: Loss, outage: Duration) {
     assert!(started < RESUMPTION, "{started}\n{}", service.logs());
 }
 
-/// An API and two workers on a database with two hosts.
+/// Starts an API and two workers on a database with two hosts.
 async fn start_service(postgres: &ReplicatedPostgres) -> Service {
     let server = postgres.primary_url("postgres");
     db::create_database(&server, "skillet").await.unwrap();
@@ -135,39 +135,39 @@ async fn start_service(postgres: &ReplicatedPostgres) -> Service {
     service
 }
 
-/// A job that lasts from before the loss until after the promotion.
+/// Returns a job that starts before the loss and ends after the promotion.
 fn long_job() -> Value {
     let step = |step: usize| bash(&format!("echo step {step}; sleep 0.3; echo end of it"));
     let prompt = (0..40).map(step).collect::<Vec<_>>().join("\n");
     json!({"skill": "shell", "model": "script/bash", "prompt": prompt})
 }
 
-/// There are no other jobs than these, and none of these is there twice.
+/// Asserts that the database has exactly these jobs and that no id repeats.
 async fn assert_only<'a>(service: &Service, jobs: impl Iterator<Item = &'a String>) {
     let jobs: Vec<_> = jobs.collect();
     let distinct: HashSet<_> = jobs.iter().collect();
     assert_eq!(distinct.len(), jobs.len());
-    // A connection from before the promotion may be one to a server that still answers.
+    // An existing connection may lead to the lost primary, which may still respond.
     let pool = db::connect(&service.database_url, "test", 1).await.unwrap();
     let stored = sqlx::query_scalar::<_, i64>("select count(*) from job");
     let stored = stored.fetch_one(&pool).await.unwrap();
     assert_eq!(stored, jobs.len() as i64);
 }
 
-/// When events of a type were written.
+/// Returns the times of all events of a type.
 fn times(log: &[Value], kind: &str) -> Vec<DateTime<Utc>> {
     let found = log.iter().filter(|event| event["type"] == kind);
     let times = found.map(|event| event["at"].as_str().unwrap().parse().unwrap());
     times.collect()
 }
 
-/// The time until the first of them that is later.
+/// Returns the delay from `at` to the first later time.
 fn first_after(at: DateTime<Utc>, times: impl IntoIterator<Item = DateTime<Utc>>) -> TimeDelta {
     let later = times.into_iter().filter(|time| *time > at);
     later.min().expect("work goes on") - at
 }
 
-/// Clients that create short jobs, and repeat what was not accepted.
+/// Clients that create short jobs and retry until they are accepted.
 struct Load {
     clients: JoinSet<Vec<Accepted>>,
     count: Arc<AtomicUsize>,
@@ -208,13 +208,13 @@ impl Load {
         load
     }
 
-    /// Returns when so many more jobs were accepted.
+    /// Waits until at least [`JOBS`] more jobs are accepted.
     async fn goes_on(&self) {
         let wanted = self.count.load(Ordering::Relaxed) + JOBS;
         until(async || self.count.load(Ordering::Relaxed) >= wanted).await;
     }
 
-    /// Returns all accepted jobs, when the clients have ended.
+    /// Waits for the clients to end and returns all accepted jobs.
     async fn end(self) -> Vec<Accepted> {
         self.may_end.store(true, Ordering::Relaxed);
         self.clients
@@ -226,13 +226,13 @@ impl Load {
     }
 }
 
-/// Creates a job as a client does that retries while the service is unavailable.
+/// Creates a job, like a client that retries while the service is unavailable.
 async fn create(request: &RequestBuilder) -> String {
     let prompt = bash("echo one; sleep 0.2; echo two");
     let body = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
     loop {
         let request = request.try_clone().unwrap().json(&body);
-        // The body of a response may be cut off, too.
+        // The body of a response may be cut off too.
         if let Ok(response) = request.send().await
             && let status = response.status()
             && let Ok(body) = response.json::<Value>().await

@@ -15,10 +15,10 @@ use shared::sandbox::{Isolation, MemoryLimit};
 
 use crate::support::Service;
 
-/// A queue that the test fills and empties itself, without workers' processes.
+/// A queue without worker processes. The test adds and claims the jobs itself.
 struct Field {
     service: Service,
-    /// A job to make others of. It is in no queue.
+    /// The job that is copied to create others. It is not in the queue.
     model: JobId,
     worker: WorkerId,
 }
@@ -57,7 +57,7 @@ impl Field {
         assert!(changed.unwrap().is_some());
     }
 
-    /// Puts so many jobs of a tenant into the queue.
+    /// Adds jobs of a tenant to the queue.
     async fn enqueue(&self, tenant: TenantId, jobs: i32) {
         enqueue(self.pool(), self.model, tenant, jobs).await;
     }
@@ -66,7 +66,7 @@ impl Field {
         claim(self.pool(), self.worker, slots).await
     }
 
-    /// Claims one job after the other, and says how many of them were whose.
+    /// Claims jobs one by one and counts them by tenant.
     async fn count_claims(&self, claims: usize, tenants: [TenantId; 2]) -> [usize; 2] {
         let mut counts = [0; 2];
         for _ in 0..claims {

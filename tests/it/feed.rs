@@ -1,4 +1,4 @@
-//! The feed of milestones: its pages, its stream, and that it is complete.
+//! The feed of milestones: its pages, its stream, and its completeness.
 
 mod cursor;
 mod filter;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Service, Stream, bash, parse, put_runner};
 
-/// The types that go to the feed.
+/// The event types in the feed.
 const MILESTONES: [&str; 10] = [
     "job.queued",
     "job.started",
@@ -26,7 +26,7 @@ const MILESTONES: [&str; 10] = [
     "job.cancelled",
 ];
 
-/// The stream of the tenant, whose first event, the cursor, was read.
+/// Opens the tenant's stream and returns it with the cursor of its first event.
 async fn open(service: &Service, query: &str) -> (Stream, String) {
     let path = format!("/v1/events/stream{query}");
     let mut stream = Stream::open(service.request(Method::GET, &path)).await;
@@ -38,13 +38,13 @@ async fn open(service: &Service, query: &str) -> (Stream, String) {
     (stream, cursor)
 }
 
-/// The id of an event as it stands on the wire.
+/// Returns the id of a raw event.
 fn id(raw: &str) -> &str {
     let id = raw.lines().find_map(|line| line.strip_prefix("id: "));
     id.unwrap()
 }
 
-/// The events up to the ends of so many jobs, as they stand on the wire.
+/// Reads the raw events until `count` jobs have ended.
 async fn until_ends(stream: &mut Stream, count: usize) -> Vec<String> {
     let mut events = Vec::new();
     let mut ended = 0;
@@ -64,7 +64,7 @@ async fn until_ends(stream: &mut Stream, count: usize) -> Vec<String> {
     events
 }
 
-/// The milestones in the logs of the jobs, by job: their places and types.
+/// Returns the sequence numbers and types of the milestones in the logs, by job.
 async fn milestones(service: &Service, jobs: &[String]) -> BTreeMap<String, Vec<(i64, String)>> {
     let mut all = BTreeMap::new();
     for job in jobs {
@@ -84,7 +84,7 @@ fn of_log(events: &[Value]) -> Vec<(i64, String)> {
         .collect()
 }
 
-/// The same of events of the feed, in the order in which they came.
+/// Returns the sequence numbers and types of feed events in order of arrival, by job.
 fn by_job<'a>(events: impl IntoIterator<Item = &'a Value>) -> BTreeMap<String, Vec<(i64, String)>> {
     let mut all: BTreeMap<String, Vec<(i64, String)>> = BTreeMap::new();
     for event in events {
@@ -127,7 +127,7 @@ async fn the_stream_has_the_milestones_of_all_jobs_once_each_over_any_api_and_an
     assert_eq!(*page, data, "pages have the same objects");
 }
 
-/// Jobs that end in each way; the third waits for an approval.
+/// Creates jobs with each kind of ending. The third one waits for an approval.
 async fn create_jobs(service: &Service) -> Vec<String> {
     let made = service.create_shell("echo 1 > a.txt").await;
     let cancelled = json!({"skill": "shell", "model": "script/bash", "prompt": bash("sleep 100")});

@@ -15,9 +15,9 @@ use tokio::time::timeout;
 use crate::support::Service;
 
 /// The longest wait for the service to close a connection.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(60);
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// A connection of our own, byte by byte.
+/// A raw TCP connection to the service.
 struct Raw(TcpStream);
 
 impl Raw {
@@ -30,11 +30,11 @@ impl Raw {
         self.0.write_all(text.as_bytes()).await.unwrap();
     }
 
-    /// All that comes until the other end closes.
+    /// Reads until the other side closes the connection.
     async fn rest(mut self) -> String {
         let mut bytes = Vec::new();
-        let reading = timeout(PATIENCE, self.0.read_to_end(&mut bytes)).await;
-        // A connection that is cut is closed, too.
+        let reading = timeout(TIMEOUT, self.0.read_to_end(&mut bytes)).await;
+        // An aborted connection counts as closed.
         drop(reading.expect("it stays open"));
         String::from_utf8_lossy(&bytes).into_owned()
     }

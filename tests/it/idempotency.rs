@@ -18,7 +18,7 @@ async fn the_same_request_under_the_same_key_is_answered_with_the_same_job() {
     let id = job["id"].as_str().unwrap();
     let ended = service.finished(id).await;
 
-    // What says the same is the same, however it is written.
+    // Requests with the same meaning are equal, however they are written.
     let reordered =
         json!({"prompt": bash("echo 1"), "priority": 0, "skill": "shell", "model": "script/bash"});
     for body in [request("echo 1"), reordered] {
@@ -80,7 +80,8 @@ async fn a_refused_request_does_not_use_its_key_up() {
     assert_eq!(status, 202);
 }
 
-/// More at once than the API has connections to the database: none may wait for two of them.
+/// Sends more requests at once than the API has database connections. A request that holds one must not wait for
+/// another.
 #[tokio::test]
 async fn many_requests_at_once_under_one_key_make_one_job() {
     let service = Service::without_worker().await;

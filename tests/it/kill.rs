@@ -1,4 +1,4 @@
-//! Killed and stopped processes: the job ends exactly once, and its log has no gap.
+//! Killed and stopped processes: each job ends exactly once, and its log has no gaps.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::support::{
 
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// A worker is silent for 5 s before others take over, and they look every second; the rest is for a
+/// A worker must be silent for 5 s before others take over, and they check every second. The rest is a margin for a
 /// busy machine.
 const TAKEOVER: Duration = Duration::from_secs(11);
-/// Longer than a worker that leaves in order may need, and shorter than anything that it could wait for.
+/// Longer than an orderly shutdown may need, and shorter than anything that a shutdown could wait for.
 const QUICK: Duration = Duration::from_secs(5);
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_worker_that_wakes_too_late_changes_nothing_and_begins_anew() {
     assert_retried(&service, &job, &["crash"]).await;
     let log = replay(&service, &job).await;
 
-    // The rest of the reply that it waits for is there when it wakes.
+    // The rest of the stalled reply is available when the worker wakes up.
     service.model.release("interrupted");
     service.workers[0].signal(Signal::CONT);
     let home = service.home.path().join("worker-0").display().to_string();
@@ -164,7 +164,7 @@ async fn a_worker_that_is_told_to_leave_lets_the_running_command_end() {
     let job = service.create(&job).await;
     service.until_event(&job, "tool.output").await;
     service.workers[0].signal(Signal::TERM);
-    // It takes no more jobs meanwhile.
+    // The worker takes no more jobs.
     until(async || {
         db::worker::list(&service.pool)
             .await
@@ -267,8 +267,8 @@ async fn a_job_survives_that_all_connections_to_the_database_are_cut() {
     assert_eq!(data(&events, "tool.completed").len(), 8);
 }
 
-/// A command, then a reply that stalls, the first time; then the end. The worker that takes over
-/// may ask for the first reply again or not.
+/// Scripts a command, then a reply that stalls the first time, then the final reply. The worker that takes over may
+/// or may not request the first reply again.
 fn script_interrupted(service: &Service) {
     let asked = AtomicUsize::new(0);
     service
@@ -280,7 +280,7 @@ fn script_interrupted(service: &Service) {
         });
 }
 
-/// Follows the job to its end, while the test does something else.
+/// Follows the job to its end in the background.
 fn follow(service: &Service, job: &str) -> JoinHandle<Vec<String>> {
     let request = service.request(Method::GET, &format!("/v1/jobs/{job}/stream"));
     tokio::spawn(follow_through(request))
@@ -295,7 +295,7 @@ async fn worker_ids(service: &Service) -> Vec<shared::id::WorkerId> {
     workers.into_iter().map(|worker| worker.id).collect()
 }
 
-/// The job's log is whole, and it was begun again for these causes and no other.
+/// Checks that the job's log is complete, and that the job was retried for exactly these causes.
 async fn assert_retried(service: &Service, job: &str, causes: &[&str]) {
     let events: Vec<Value> = service.events(job).await;
     assert_whole(&events);

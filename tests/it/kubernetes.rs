@@ -1,4 +1,4 @@
-//! The Helm chart, what its pods run, and the dashboard. No cluster takes part.
+//! The Helm chart, the programs of its pods, and the dashboard, without a cluster.
 
 mod chart;
 mod dashboard;

@@ -77,7 +77,7 @@ async fn what_a_job_made_can_be_downloaded_when_its_last_event_arrives() {
 #[tokio::test]
 async fn many_pieces_become_few_events_while_the_database_is_busy() {
     let service = Service::start().await;
-    // Pieces of 3, 1, 7, 2, 12 and 5 characters: 360 of them.
+    // 360 pieces of 3, 1, 7, 2, 12 and 5 characters.
     let words = "abcdefghijklmnopqrstuvwxyz 123".repeat(60);
     let pieces = 360;
     let first = Reply::text(&words)
@@ -93,7 +93,7 @@ async fn many_pieces_become_few_events_while_the_database_is_busy() {
         .execute(&mut *busy)
         .await
         .unwrap();
-    // Asked again: all of the first reply has been read.
+    // The second request shows that the worker has read all of the first reply.
     until(async || service.model.requests("long").len() == 2).await;
     busy.rollback().await.unwrap();
 
@@ -179,7 +179,7 @@ async fn a_log_is_read_in_pages_and_by_type() {
     }
 }
 
-/// Claims the only job there is.
+/// Claims the only job.
 async fn claim(service: &Service) -> Claimed {
     let new = NewWorker {
         name: "by hand".to_owned(),
@@ -228,7 +228,8 @@ async fn of_two_leases_of_a_job_in_one_append_only_the_good_one_is_written() {
     db::log::append(&service.pool, &[taken_over]).await.unwrap();
     let second = claim(&service).await;
     for base in [first.last_seq, second.last_seq] {
-        // The superseded one first or last, and at its own place or at that of the other.
+        // The append of the superseded lease comes first or last, and starts at its own position or at that of the
+        // other lease.
         let late = append(first.lease, base, &["late", "late"]);
         let (_, page) = service.get(&format!("/v1/jobs/{job}/events")).await;
         let last = page["data"].as_array().unwrap().len() as i64;
@@ -312,7 +313,7 @@ async fn an_event_is_not_older_than_the_one_before_it() {
             next: RunTransition::Continue,
         }
     };
-    // Begun before the other event is written, as one that waits for the row of the job.
+    // The transaction begins before the other event is written, like an append that waits for the row of the job.
     let mut late = service.pool.begin().await.unwrap();
     sqlx::query("select now()")
         .execute(&mut *late)

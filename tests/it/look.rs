@@ -1,4 +1,4 @@
-//! Images in tool results: what the model sees, on both wires, and what becomes of it.
+//! Images in tool results: their delivery to the model in both wire formats, their limits and their lifetime.
 
 mod documents;
 mod foreign;
@@ -25,7 +25,7 @@ const PDF: &str = "%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n\
     7 0 obj<</Length 37>>stream\nBT /F 24 Tf 10 60 Td (Tea sells) Tj ET\nendstream endobj\n\
     trailer<</Root 1 0 R>>\n%%EOF\n";
 
-/// A service whose model is scripted, with the skill that looks.
+/// Starts a service with a scripted model and the skill `looker`.
 async fn service() -> Service {
     let mut service = Service::with_environment(&[("SKILLET_SKILLS_DIR", SKILLS)]).await;
     service.add_worker(&[]).await;
@@ -52,7 +52,7 @@ fn look(path: &str) -> Reply {
     Reply::call("look_at", json!({"path": path}))
 }
 
-/// The image files that a request shows as parts of tool results, decoded.
+/// Returns the image files in the tool results of a request, decoded.
 fn images(request: &Request) -> Vec<Vec<u8>> {
     let mut found = Vec::new();
     let messages = request["messages"].as_array().unwrap();
@@ -72,14 +72,14 @@ fn images(request: &Request) -> Vec<Vec<u8>> {
     decoded.collect()
 }
 
-/// Width and height of a PNG.
+/// Returns the width and the height of a PNG.
 fn size(png: &[u8]) -> (u32, u32) {
     assert!(png.starts_with(b"\x89PNG"), "it is a PNG");
     let edge = |at: usize| u32::from_be_bytes(png[at..at + 4].try_into().unwrap());
     (edge(16), edge(20))
 }
 
-/// A PNG of one grey.
+/// Returns a PNG in one shade of grey.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut content = std::io::Cursor::new(Vec::new());
     image::RgbImage::from_pixel(width, height, image::Rgb([99; 3]))
@@ -186,7 +186,7 @@ async fn pages_come_on_a_contact_sheet_or_one_in_detail() {
         "{}",
         text(3)
     );
-    // What was rendered does not stay in the workspace.
+    // The rendered pages do not stay in the workspace.
     let sh = Reply::call("shell_exec", json!({"command": "ls .skillet"}));
     service
         .model
@@ -209,7 +209,7 @@ async fn a_model_that_refuses_images_is_told_so_and_asked_again() {
     let service = service().await;
     for model in BOTH {
         let marker = format!("blind-{}", model.replace('/', "-"));
-        // As an input it would be refused before.
+        // An image input would be refused with the first request, so the job creates the file itself.
         let mut body = job(model, &marker);
         let twice = STANDARD.encode(STANDARD.encode(png(40, 30)));
         body["inputs"] = json!([{"name": "grey.b64", "data": twice}]);
@@ -237,18 +237,18 @@ async fn a_model_that_refuses_images_is_told_so_and_asked_again() {
         assert_eq!(counts, [0, 0, 1, 0, 0]);
         let told = requests[3]["messages"].to_string();
         assert!(
-            told.contains("This model takes no images: grey.png is not shown"),
+            told.contains("This model does not support images: grey.png is not shown"),
             "{told}"
         );
         let events = service.events(ended["id"].as_str().unwrap()).await;
         let last = data(&events, "tool.completed")[2].clone();
         let output = last["output"].as_str().unwrap();
         assert!(
-            output.contains("40 × 30 px") && output.contains("This model takes no images."),
+            output.contains("40 × 30 px") && output.contains("This model does not support images."),
             "{output}"
         );
         assert_eq!(last["images"], Value::Null);
-        // The worker remembers it for later jobs.
+        // The worker remembers for later jobs that the model refuses images.
         let marker = format!("{marker}-later");
         service
             .model

@@ -1,4 +1,4 @@
-//! `send_email` and `read_email`, with a mail server of the test.
+//! `send_email` and `read_email` with a test mail server.
 
 use std::process::Stdio;
 
@@ -16,7 +16,7 @@ use crate::support::problem::Problem;
 const CLAUDE: &str = "anthropic/claude-test";
 const PASSWORD: &str = "correct horse";
 
-/// A service whose tenant has an account of a mail server.
+/// A service whose tenant has an account on a test mail server.
 struct Post {
     service: Service,
     smtp: u16,
@@ -73,7 +73,7 @@ impl Post {
         assert_eq!(put.status(), 204, "{name}");
     }
 
-    /// A job of the skill that makes these calls, one a reply; it waits for nobody unless it is asked to.
+    /// Creates a job of the skill `email` that makes these calls, one per reply.
     async fn create(&self, marker: &str, calls: &[(&str, Value)], parameters: Value) -> String {
         let mut replies: Vec<_> = calls
             .iter()
@@ -89,7 +89,7 @@ impl Post {
             .await
     }
 
-    /// The outcome and the output of each call of a job without confirmations.
+    /// Runs a job without confirmations, and returns the outcome and the output of each call.
     async fn run(&self, marker: &str, calls: &[(&str, Value)]) -> Vec<(String, String)> {
         let job = self.create(marker, calls, json!({"confirm": false})).await;
         self.results(&job).await
@@ -126,7 +126,7 @@ async fn a_job_needs_a_server_to_read_from_or_to_send_with() {
     let detail = "`email` needs secrets that are not set: SMTP_SERVER or IMAP_SERVER; set them with \
                   PUT /v1/secrets/SMTP_SERVER, PUT /v1/secrets/IMAP_SERVER";
     assert_eq!(refused.errors(), [("/skill", detail)]);
-    // Either will do.
+    // One of the two secrets is sufficient.
     let put = service.request(Method::PUT, "/v1/secrets/IMAP_SERVER");
     let put = put.json(&json!({"value": "imaps://imap.example.com"}));
     assert_eq!(put.send().await.unwrap().status(), 204);
@@ -165,7 +165,7 @@ async fn a_mail_waits_for_a_person_then_arrives_and_is_read_back_with_its_attach
         whole["attachments"],
         json!([{"path": "mail/1/report.csv", "content_type": "text/csv", "size": 8}])
     );
-    // Nothing is marked as read.
+    // Reading does not mark the message as read.
     assert_eq!(whole["seen"], false);
     assert_eq!(results[3].1, "a,b\n1,2\n");
     let events = post.service.events(&job).await;

@@ -20,20 +20,20 @@ use crate::support::{Service, has_program};
 const SERVER: &str = include_str!("mcp/server.py");
 const TOKEN: &str = "tok-4b1f9a7e33c0d6";
 
-/// A service with an agent `user` that has MCP servers, whose model says what a test tells it.
+/// A service with an agent `user` that has MCP servers, and with a scripted model.
 struct Bench {
     service: Service,
     jobs: AtomicUsize,
 }
 
-/// What came of one call.
+/// The result of one tool call.
 #[derive(Debug)]
 struct Ran {
     outcome: String,
     output: String,
 }
 
-/// What came of a job.
+/// The result of a job.
 struct Ended {
     id: String,
     job: Value,
@@ -41,7 +41,7 @@ struct Ended {
 }
 
 impl Bench {
-    /// `None` where the servers' language is not there.
+    /// Returns `None` if Python, the language of the servers, is not installed.
     async fn start() -> Option<Self> {
         Self::with(&[]).await
     }
@@ -61,7 +61,7 @@ impl Bench {
         })
     }
 
-    /// Makes the agent one that has these servers; `more` are fields of its own.
+    /// Creates or replaces the agent, with these servers and the additional fields of `more`.
     async fn serve(&self, servers: &[Value], more: Value) {
         let mut body = json!({"soul": "You are.", "model": "anthropic/m", "secrets": ["TOKEN"], "mcp_servers": servers});
         let fields = more.as_object().unwrap().clone();
@@ -72,7 +72,7 @@ impl Bench {
         assert!(status.is_success(), "{}", response.text().await.unwrap());
     }
 
-    /// Starts a job whose model makes calls, each in a reply of its own, by their names on the wire.
+    /// Starts a job whose model makes these calls, one per reply, by their names on the wire.
     async fn begin(&self, calls: &[(&str, Value)], more: Value) -> String {
         let marker = format!("mcp-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
         let replies = calls
@@ -90,7 +90,7 @@ impl Bench {
         self.service.create(&body).await
     }
 
-    /// What came of the job, when it has ended.
+    /// Waits for the end of the job, and returns its result.
     async fn end(&self, id: String) -> Ended {
         let job = self.service.finished(&id).await;
         assert_eq!(self.service.model.violations(), [""; 0]);
@@ -103,7 +103,7 @@ impl Bench {
         Ended { id, job, calls }
     }
 
-    /// Runs a job to its good end, and returns what came of its calls.
+    /// Runs a job that must complete, and returns the results of its calls.
     async fn run(&self, calls: &[(&str, Value)]) -> Vec<Ran> {
         let id = self.begin(calls, json!({})).await;
         let ended = self.end(id).await;
@@ -113,7 +113,7 @@ impl Bench {
         ended.calls
     }
 
-    /// Runs a job that comes to nothing, and returns its error.
+    /// Runs a job that must fail, and returns its error.
     async fn fail(&self) -> Value {
         let id = self.begin(&[], json!({})).await;
         let job = self.service.finished(&id).await;
@@ -123,7 +123,7 @@ impl Bench {
 }
 
 impl Ran {
-    /// Checks how it ended, and that it says this.
+    /// Checks the outcome, and that the output contains this text.
     fn assert(&self, outcome: &str, words: &str) {
         assert!(
             self.outcome == outcome && self.output.contains(words),
@@ -132,12 +132,12 @@ impl Ran {
     }
 }
 
-/// A server `srv` that is a program in the sandbox and behaves like that.
+/// Returns a server `srv` that runs as a program in the sandbox and has this behaviour.
 fn program(behaviour: &str) -> Value {
     json!({"name": "srv", "command": ["python3", "server.py", behaviour]})
 }
 
-/// The same with more settings.
+/// Returns the same server with more settings.
 fn program_with(behaviour: &str, more: Value) -> Value {
     let mut server = program(behaviour);
     let fields = more.as_object().unwrap().clone();

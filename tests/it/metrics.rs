@@ -14,13 +14,13 @@ use crate::support::{Service, create_key, scripted, until};
 use exposition::{Samples, check_plain, parse};
 
 const CLAUDE: &str = "anthropic/claude-test";
-/// As Prometheus asks.
+/// The `Accept` header of Prometheus.
 const OPEN_METRICS: &str =
     "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.4,*/*;q=0.1";
 const ANYWHERE: (&str, &str) = ("SKILLET_METRICS_LISTEN", "127.0.0.1:0");
 
 impl Service {
-    /// What the API shows to an admin.
+    /// Returns the metrics that the API shows to an admin.
     async fn scrape_api(&self) -> Samples {
         let request = self.request(Method::GET, "/metrics");
         let response = request.header("Accept", OPEN_METRICS).send().await.unwrap();
@@ -33,7 +33,7 @@ impl Service {
         parse(&response.text().await.unwrap())
     }
 
-    /// Starts a worker that shows metrics, and says where.
+    /// Starts a worker with a metrics endpoint, and returns its URL.
     async fn add_measured_worker(&mut self) -> String {
         self.add_worker(&[ANYWHERE]).await;
         let line = self.workers.last_mut().unwrap().first_line();
@@ -108,7 +108,7 @@ async fn both_processes_show_what_they_use_of_the_machine() {
 async fn a_worker_counts_what_its_jobs_did() {
     let mut service = Service::without_worker().await;
     let url = service.add_measured_worker().await;
-    // It is ready a moment before it says how much it can do.
+    // The worker is ready a moment before it reports its number of slots.
     until(async || scrape(&url).await.get("skillet_worker_slots") == Some(&32.0)).await;
     let before = scrape(&url).await;
     assert_eq!(before["skillet_attempts_total"], 0.0);
@@ -138,7 +138,7 @@ async fn a_worker_counts_what_its_jobs_did() {
     let poor = json!({"skill": "shell", "model": CLAUDE, "prompt": "x", "limits": {"max_total_tokens": 1}});
     assert_eq!(service.run(&poor).await["stop_reason"], "max_total_tokens");
 
-    // A job has ended a moment before its worker has counted it and freed its slot.
+    // A job ends a moment before its worker counts it and frees its slot.
     until(async || scrape(&url).await["skillet_worker_slots_used"] == 0.0).await;
     let after = scrape(&url).await;
     for (name, value) in [
@@ -201,10 +201,10 @@ async fn a_worker_counts_what_its_jobs_did() {
         let name = format!("skillet_{name}");
         assert_eq!(after.get(&name), Some(&value), "{name} of {after:#?}");
     }
-    // It tries its sandbox before it takes jobs.
+    // The worker tests its sandbox before it takes jobs.
     let starts = "skillet_sandbox_start_duration_seconds_count";
     assert_eq!(after[starts] - before[starts], 2.0);
-    // Each job at least began, and ended, with a write of its own.
+    // Each job has at least one write for its start and one for its end.
     assert!(after["skillet_log_write_jobs_sum"] >= 8.0);
     assert!(after["skillet_log_write_events_sum"] > after["skillet_log_write_jobs_sum"]);
     assert!(after[r#"skillet_database_connections{part="worker",state="idle"}"#] > 0.0);
@@ -221,7 +221,8 @@ async fn a_worker_looks_for_jobs_when_there_may_be_some() {
         let job = service.create_shell("true").await;
         service.finished(&job).await;
     }
-    // One for each that was called out, and one a second. The end of a job lets none of this tenant begin.
+    // One claim for each notification, and one each second. The end of a job does not allow another job of this
+    // tenant to start.
     let most = f64::from(JOBS) * 1.25 + begun_at.elapsed().as_secs_f64();
     let made = claims().await - before;
     assert!(made <= most, "{made} claims, more than {most}");
@@ -243,7 +244,7 @@ async fn what_ended_attempts_is_counted_by_cause() {
     service.model.stalled("twice").await;
     let slots = scrape(&url).await["skillet_worker_slots_used"];
     assert_eq!(slots, 1.0);
-    // It is there to be seen until the worker has gone.
+    // The metrics are available until the worker exits.
     service.workers[1].signal(Signal::TERM);
     let status = service.workers[1].end_within(Duration::from_secs(30)).await;
     assert!(status.unwrap().success());
@@ -320,7 +321,7 @@ async fn the_api_counts_requests_by_route_and_says_how_full_the_queue_is() {
         1.0
     );
     assert!(then["skillet_event_delivery_duration_seconds_count"] >= 1.0);
-    // Labels are of few values.
+    // Labels have few distinct values.
     let names = then.keys().cloned().collect::<String>();
     assert!(!names.contains("secret-path") && !names.contains(&late) && !names.contains("BREW"));
 }

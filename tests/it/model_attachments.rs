@@ -1,4 +1,4 @@
-//! Files attached for the model: scaled images, and files that are only named.
+//! Files attached for the model: scaled images, and files of which only the name is listed.
 
 use serde_json::{Value, json};
 use tests::model_server::{Reply, Request};
@@ -14,12 +14,12 @@ const WIDE_PNG: &str = "89504e470d0a1a0a0000000d49484452000023280000000908000000
     00906094010000000000000020c128030000000000000040825106000000000000008084073aa800cce3f41741\
     0000000049454e44ae426082";
 
-/// As much of a WAV file as tells the type.
+/// The start of a WAV file, which is sufficient to detect its type.
 const WAV: &[u8] = b"RIFF\x26\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0\x40\x1f\0\0\x80\x3e\0\0\x02\0\x10\0data\x02\0\0\0\0\0";
 
 const PDF: &[u8] = b"%PDF-1.4\n1 0 obj<</Type/Catalog>>endobj\ntrailer<</Root 1 0 R>>\n%%EOF\n";
 
-/// The parts of the first message that is the user's.
+/// Returns the parts of the first user message.
 fn parts(request: &Request) -> Vec<Value> {
     let messages = request["messages"].as_array().unwrap();
     let user = messages.iter().find(|message| message["role"] == "user");
@@ -77,7 +77,7 @@ async fn an_image_that_is_too_large_is_scaled_down_and_one_that_is_none_is_named
         );
         let images: Vec<_> = parts.iter().filter(|part| part["type"] != "text").collect();
         assert_eq!(images.len(), 1, "{all}");
-        // What is left of it is a JPEG.
+        // The scaled image is a JPEG.
         assert!(images[0].to_string().contains("/9j/"), "{all}");
         let told = requests[1]["messages"].to_string();
         assert!(told.contains("180"), "the file is as it was: {told}");

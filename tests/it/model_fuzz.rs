@@ -1,4 +1,4 @@
-//! Random conversations with a worker that is lost in the middle.
+//! Random conversations with a worker that is killed in the middle.
 //!
 //! The scripted server refuses requests that a provider would refuse, and requests that change the history.
 
@@ -17,8 +17,8 @@ const BOTH: [&str; 2] = ["anthropic/claude-test", "openai/gpt-test"];
 /// Jobs per provider.
 const JOBS: u64 = 24;
 
-/// The reply to a job's request of that number: some blocks, with some end. Trouble passes with the
-/// next request.
+/// Returns the reply to this request of a job: some blocks, with some end. An error never occurs in two successive
+/// requests.
 fn reply(seed: u64, number: u64) -> Reply {
     let random = &mut StdRng::seed_from_u64(seed << 32 | number);
     let may_fail = number.is_multiple_of(2);
@@ -59,8 +59,8 @@ async fn start(service: &Service) -> Vec<String> {
     for (number, model) in BOTH.into_iter().enumerate() {
         for seed in 0..JOBS {
             let marker = format!("random-{number}-{seed}");
-            // A rule, as a reply that was lost with the worker is asked for again, and what the
-            // calls before it came to may be lost as well.
+            // The script is a function, because a reply that was lost with the worker is requested again. The results
+            // of the calls before it may be lost as well.
             let asked = AtomicU64::new(0);
             service.model.script_with(&marker, move |request| {
                 let number = asked.fetch_add(1, Ordering::Relaxed);
@@ -106,7 +106,7 @@ async fn no_conversation_becomes_one_that_a_provider_refuses() {
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
-/// How many results each call has.
+/// Returns the number of results of each call.
 fn results(events: &[Value]) -> Vec<usize> {
     let of = |kind: &'static str| {
         let found = events.iter().filter(move |event| event["type"] == kind);

@@ -224,7 +224,7 @@ async fn a_reply_that_was_cut_at_its_cap_does_not_run_half_a_call() {
 #[tokio::test]
 async fn images_are_shown_to_the_model_and_other_files_are_named() {
     let service = Service::start().await;
-    // A single pixel.
+    // A PNG with a single pixel.
     let png = hex::decode(
         "89504e470d0a1a0a0000000d4948445200000001000000010802000000907753de\
          0000000c49444154789c63f8cfc0000003010100c9fe92ef0000000049454e44ae426082",
@@ -270,14 +270,14 @@ async fn events(service: &Service, job: &Value) -> Vec<Value> {
     service.events(job["id"].as_str().unwrap()).await
 }
 
-/// The content of the first message that is the user's.
+/// Returns the content of the first user message.
 fn user_content(request: &Request) -> Vec<Value> {
     let messages = request["messages"].as_array().unwrap();
     let user = messages.iter().find(|message| message["role"] == "user");
     user.unwrap()["content"].as_array().unwrap().clone()
 }
 
-/// What the model was told last, by call, in either format.
+/// Returns the latest tool results, by call, in either wire format.
 fn results(request: &Request) -> Vec<String> {
     let messages = request["messages"].as_array().unwrap();
     let since = messages

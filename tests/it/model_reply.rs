@@ -85,7 +85,7 @@ async fn thoughts_go_back_as_they_came_and_before_the_calls() {
             assert_eq!(reply["reasoning_content"], "First I look.");
         }
     }
-    // The server knows whether a thought has the signature that it gave it.
+    // The server checks that a thinking block has the signature that the server gave it.
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
@@ -176,7 +176,7 @@ async fn characters_that_come_in_halves_arrive_whole() {
         assert_eq!(text(&events, "reasoning.delta"), "Hm 🎉");
         let output = data(&events, "tool.completed")[0]["output"].as_str();
         assert!(output.unwrap().contains(r#""stdout":"🎉👍🏽""#), "{output:?}");
-        // Nothing was asked twice, and what is handed back is what was said.
+        // No request was repeated, and the reply goes back to the model unchanged.
         assert_eq!(service.model.requests(&marker).len(), 2);
     }
     assert_eq!(service.model.violations(), [""; 0]);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::support::Service;
 
-/// The document as the service gives it.
+/// Returns the document that the service serves.
 async fn document(service: &Service) -> Value {
     let request = service.anonymous(Method::GET, "/openapi.json");
     request.send().await.unwrap().json().await.unwrap()

@@ -16,14 +16,14 @@ async fn an_attempt_that_the_database_failed_does_not_count() {
         "prompt": format!("{prompt}\noutput html: page.html"),
     });
     let job = service.create(&body).await;
-    // A new asset waits for its tenant's row.
+    // A new asset waits for the row of its tenant.
     let mut lock = service.pool.begin().await.unwrap();
     sqlx::query("select from tenant for update")
         .execute(&mut *lock)
         .await
         .unwrap();
     service.add_worker(&[]).await;
-    // The output is about to be stored when the connection for it is cut.
+    // Cut the connection that is about to store the output.
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                where datname = current_database() and wait_event_type = 'Lock' and query ilike '%insert into asset%'";
     until(async || {
@@ -60,7 +60,7 @@ async fn a_worker_survives_that_the_database_is_away_for_longer_than_it_may_be_s
     until(async || {
         service
             .logs()
-            .contains("cannot say that this worker has ended")
+            .contains("cannot record that this worker has ended")
     })
     .await;
     admit(&service, true).await;
@@ -75,7 +75,8 @@ async fn a_worker_survives_that_the_database_is_away_for_longer_than_it_may_be_s
     assert_whole(&service.events(&job).await);
 }
 
-/// Lets connections to the service's database in, or not. The server wants to be asked from another.
+/// Allows or forbids connections to the service's database. The server requires a connection to another database for
+/// this.
 pub(crate) async fn admit(service: &Service, admitted: bool) {
     let name: String = sqlx::query_scalar("select current_database()::text")
         .fetch_one(&service.pool)
@@ -88,7 +89,7 @@ pub(crate) async fn admit(service: &Service, admitted: bool) {
     admit.execute(&mut other).await.unwrap();
 }
 
-/// Ends all connections to the service's database but those of the test.
+/// Ends all connections to the service's database except those of the test.
 pub(crate) async fn cut_all(pool: &Pool) {
     let cut = "select count(pg_terminate_backend(pid)) from pg_stat_activity
                where datname = current_database() and application_name <> 'test'";

@@ -41,7 +41,7 @@ async fn the_kind_of_an_output_follows_from_its_content() {
     }
     assert_eq!(created.len(), outputs.len(), "{job:#}");
     assert!(!types(&events).contains(&"asset.rejected"));
-    // The page was given twice; the second time it replaced the first, in its place.
+    // The page was submitted twice. The second version replaced the first one in its position.
     let names: Vec<_> = job["outputs"]
         .as_array()
         .unwrap()
@@ -276,7 +276,7 @@ async fn more_outputs_than_a_job_may_have_are_refused_and_not_announced() {
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
-/// A job of the skill that has every set_output tool.
+/// Runs a job of the skill that has every `set_output` tool.
 async fn run(service: &Service, prompt: &str) -> Value {
     let limits = json!({"max_iterations": 30});
     let job = json!({"skill": "maker", "model": "script/bash", "prompt": prompt, "limits": limits});

@@ -1,4 +1,4 @@
-//! The release packages: what `scripts/package` builds runs a job where nothing else of the repository is.
+//! The release packages from `scripts/package`: they run a job without any other file of the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -81,7 +81,7 @@ fn with_extension<'a>(packages: &'a [PathBuf], extension: &str) -> &'a Path {
     found.unwrap_or_else(|| panic!("no .{extension} in {packages:?}"))
 }
 
-/// Installs the package into a directory with a package database of its own.
+/// Installs the package into a directory with its own package database.
 fn install_debian_package(package: &Path, root: &Path) {
     let database = root.join("var/lib/dpkg");
     for part in ["info", "updates"] {

@@ -9,12 +9,12 @@ use tests::pgbouncer::PgBouncer;
 
 use crate::support::{PROGRAM, Process, Service, has_program, process};
 
-/// A PgBouncer in that mode in front of the database of a service.
+/// Starts PgBouncer with this pool mode in front of the database of a service.
 fn start(service: &Service, mode: &str) -> PgBouncer {
     PgBouncer::start(&service.database_url, mode, 40).unwrap()
 }
 
-/// Runs the program to its end, with the pooler in place of its database.
+/// Runs the program to its end, with the pooler as its database.
 fn run(pooler: &PgBouncer, service: &Service, arguments: &[&str]) -> Output {
     let home = service.home.path().join("pooled");
     Command::new(PROGRAM)
@@ -86,7 +86,7 @@ async fn a_parameter_that_the_pooler_refuses_is_named_with_the_remedy() {
     let output = run(&pooler, &service, &["migrate"]);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    // PgBouncer 1.20 and newer looks into the options.
+    // PgBouncer 1.20 and later parses the options.
     let names = ["options", "jit"].map(|name| format!("`ignore_startup_parameters = {name}`"));
     assert!(names.iter().any(|name| stderr.contains(name)), "{stderr}");
 }

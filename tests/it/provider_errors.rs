@@ -185,7 +185,7 @@ async fn a_provider_that_stays_away_costs_an_outage_and_no_crash_or_failure() {
     let service = Service::start().await;
     service.model.script_with("away", |_| Reply::status(503));
     let job = service.create(&scripted(CLAUDE, "away")).await;
-    // Five tries, about six seconds.
+    // Five attempts take about six seconds.
     let events = service.until_event(&job, "job.retrying").await;
     assert_eq!(data(&events, "job.retrying")[0]["cause"], "model_outage");
     assert_eq!(types(&events).last(), Some(&"job.retrying"));

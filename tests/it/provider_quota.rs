@@ -15,7 +15,7 @@ use crate::support::Service;
 const CLAUDE: &str = "anthropic/claude-test";
 const GPT: &str = "openai/gpt-test";
 
-/// An API whose workers will have these settings of the provider `anthropic`.
+/// Starts an API whose workers will have these settings of the provider `anthropic`.
 async fn service(settings: &str) -> Service {
     let mut service = Service::with_environment(&[(
         "SKILLET_PRICES",
@@ -31,12 +31,12 @@ async fn service(settings: &str) -> Service {
     service
 }
 
-/// A job of both models.
+/// Returns a job with both models.
 fn with_fallback(marker: &str) -> Value {
     json!({"skill": "shell", "model": [CLAUDE, GPT], "prompt": format!("Do it. #{marker}")})
 }
 
-/// What the API says of the provider `anthropic`.
+/// Returns the status of the provider `anthropic` in the API.
 async fn provider_status(service: &Service) -> String {
     let (_, page) = service.get("/v1/models?limit=100").await;
     let mut models = page["data"].as_array().unwrap().iter();

@@ -44,7 +44,7 @@ async fn two_workers_share_a_hundred_jobs_and_run_none_twice() {
         workers.insert(started["worker"].to_string());
     }
     assert_eq!(workers.len(), 2, "both took part");
-    // The log would not show what a second runner did; the model sees it.
+    // The log would not show a second worker that runs the same job, but the model receives its requests.
     let mut asked: HashMap<String, usize> = HashMap::new();
     for request in service.model.requests("shared") {
         *asked.entry(request.prompt()).or_default() += 1;
@@ -115,7 +115,7 @@ async fn the_higher_priority_goes_first_and_run_at_is_waited_for() {
     }
     assert!(started.is_sorted(), "{started:?}");
 
-    // Its priority is the highest, and nothing else is there to do.
+    // The job has the highest priority, and no other job waits.
     let shown = service.get(&format!("/v1/jobs/{later}")).await.1;
     assert_eq!(shown["status"], "queued");
     let soon: DateTime<Utc> =
@@ -141,7 +141,7 @@ async fn every_crash_is_counted_and_the_third_fails_the_job() {
             .unwrap();
         assert_eq!(counted, crashes as i16);
         service.workers[crashes].kill();
-        // As if it had been silent for long.
+        // Simulate a long silence of the worker.
         declare_dead(&service).await;
         service.add_worker(&[]).await;
     }
@@ -166,7 +166,7 @@ async fn a_worker_that_was_declared_dead_takes_nothing_before_it_begins_anew() {
     let service = Service::start().await;
     let before = service.get("/v1/workers").await.1;
     declare_dead(&service).await;
-    // It learns of that from its next heartbeat; a job that it took until then would be lost at once.
+    // The worker learns about it at its next heartbeat. A job that it claimed before that would be lost at once.
     let job = service.create_shell("sleep 0.5").await;
     let ended = service.finished(&job).await;
     assert_eq!(
@@ -232,7 +232,7 @@ async fn cancelling_hangs_up_on_the_model() {
         ["running", "cancelled"].contains(&asked["status"].as_str().unwrap()),
         "{asked}"
     );
-    // Asked twice while it runs.
+    // Cancel the job twice while it runs.
     cancel(&service, &job).await;
     service.model.hung_up("stall").await;
     assert_eq!(service.finished(&job).await["status"], "cancelled");
@@ -261,7 +261,7 @@ async fn a_cancellation_that_nobody_was_told_of_is_found() {
         .await
         .unwrap();
     assert_eq!(service.finished(&job).await["status"], "cancelled");
-    // Polled every second; the rest is for a busy machine.
+    // The worker polls every second. The rest is a margin for a busy machine.
     assert!(
         asked_at.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -276,7 +276,7 @@ async fn a_job_that_was_cancelled_while_its_worker_handed_it_back_is_ended() {
         "skill": "shell", "model": "script/bash", "prompt": bash("true"), "run_at": "2999-01-01T00:00:00Z",
     });
     let job = service.create(&later).await;
-    // What the worker's last entry leaves of a cancellation that it did not see any more.
+    // Simulate a cancellation that arrived while the worker was writing its last event.
     sqlx::query("update run set cancel_requested = true")
         .execute(&service.pool)
         .await
@@ -302,7 +302,7 @@ fn instant(value: &Value) -> DateTime<Utc> {
     value.as_str().unwrap().parse().unwrap()
 }
 
-/// As the database keeps it.
+/// Truncates a time to the precision of the database.
 fn to_micros(at: DateTime<Utc>) -> DateTime<Utc> {
     DateTime::from_timestamp_micros(at.timestamp_micros()).unwrap()
 }

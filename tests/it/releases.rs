@@ -1,4 +1,4 @@
-//! Mixed releases: data that the other release cannot read affects nothing else.
+//! Mixed releases: data that one release cannot read affects nothing else.
 
 mod claim;
 mod list;
@@ -10,22 +10,22 @@ use serde_json::{Value, json};
 use crate::support::Service;
 use shared::id::JobId;
 
-/// What the next release is taken to write in the place of a tool of this one.
+/// The simulated name that the next release stores for a tool.
 const TOOL_OF_NEXT_RELEASE: &str = "tool.of_next_release";
 
-/// Makes an agent `next` whose tools include one that another agent has not.
+/// Creates an agent with the tool `file.read`, whose name [`modernize`] replaces in a job.
 async fn put_agent(service: &Service, name: &str) {
     let agent = service.request(Method::PUT, &format!("/v1/agents/{name}"));
     let agent = agent.json(&json!({"soul": "I run.", "tools": ["shell.exec", "file.read"]}));
     assert!(agent.send().await.unwrap().status().is_success());
 }
 
-/// Writes the job's request as the next release might.
+/// Changes the job's request to a form that only the next release can read.
 async fn modernize(service: &Service, job: &str) {
     rewrite(service, job, "\"file.read\"", TOOL_OF_NEXT_RELEASE).await;
 }
 
-/// Writes the job's request as this release does, which is what a worker of the next one can read.
+/// Changes the job's request back to the form of this release.
 async fn restore(service: &Service, job: &str) {
     let newer = format!("\"{TOOL_OF_NEXT_RELEASE}\"");
     rewrite(service, job, &newer, "file.read").await;
@@ -50,7 +50,7 @@ fn id(job: &str) -> JobId {
     job.parse().unwrap()
 }
 
-/// A job of an agent that runs a command, before all others.
+/// Returns a job of an agent that runs a command with a higher priority than all others.
 fn urgent(agent: &str, command: &str) -> Value {
     let prompt = crate::support::bash(command);
     json!({"agent": agent, "model": "script/bash", "prompt": prompt, "priority": 100})

@@ -9,7 +9,7 @@ fn command(text: &str) -> Value {
     json!({ "command": text })
 }
 
-/// The output of each call, in the order of the log.
+/// Returns the outcome and the output of each call, in the order of the log.
 fn outcomes(events: &[Value]) -> Vec<(&str, &str)> {
     let completed = events
         .iter()
@@ -132,7 +132,7 @@ async fn a_drained_job_goes_on_elsewhere_without_a_turn_lost_or_an_attempt_burnt
         "{}",
         outcomes[5].1
     );
-    // A reply that was under way when its worker left is asked for again; one that was there is not.
+    // A reply that was in progress when its worker left is requested again. A complete reply is not.
     let requests = service.model.requests("drain");
     assert!(requests.iter().is_sorted_by_key(|request| request.turn()));
     assert_eq!(ended["usage"]["iterations"], 7);

@@ -18,7 +18,7 @@ use crate::support::problem::Problem;
 use crate::support::{Service, until};
 use shared::id::{AssetId, JobId};
 
-/// Makes a job that many days older, and returns the id that it would have then.
+/// Makes a job this many days older. Returns its new id, because an id contains the creation time.
 async fn age(service: &Service, job: &str, days: i64) -> String {
     let (seconds, _) = job
         .parse::<JobId>()
@@ -60,7 +60,7 @@ async fn age(service: &Service, job: &str, days: i64) -> String {
     aged
 }
 
-/// Makes the partition of a week that went by.
+/// Creates the partition of a past week.
 async fn ensure_week(service: &Service, at: DateTime<Utc>) {
     let week = "select format(
             'create table if not exists job_event_%s partition of job_event for values from (%L) to (%L)',
@@ -76,14 +76,14 @@ async fn ensure_week(service: &Service, at: DateTime<Utc>) {
     week.await.unwrap();
 }
 
-/// How many weeks have a partition.
+/// Returns the number of weekly partitions.
 async fn weeks(service: &Service) -> i64 {
     let count = sqlx::query_scalar("select count(*) from event_week");
     count.fetch_one(&service.pool).await.unwrap()
 }
 
-/// Lets a new worker do all maintenance with these variables, and waits until it has: the last thing that it removes
-/// is an upload that nobody has used for years.
+/// Starts a worker with these variables that runs all maintenance, and waits until the maintenance has run. Its last
+/// step deletes an upload that was not used for years.
 async fn forget(service: &mut Service, more: &[(&str, &str)]) {
     let witness = service.upload("witness.txt", "witness").await;
     let past = sqlx::query("update asset set used_at = 'epoch' where id = $1");

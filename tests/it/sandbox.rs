@@ -1,6 +1,6 @@
-//! Attacks of commands on the machine, inside a sandbox and, to prove the attack, outside.
+//! Attacks by commands on the machine, inside a sandbox and, to prove that the attack works, outside.
 //!
-//! `command` tests the limits of output and standard input, and `outputs` the files that are rejected.
+//! `command` tests the limits of output and standard input, and `outputs` tests the rejected files.
 
 mod attack;
 mod bomb;
@@ -26,12 +26,12 @@ pub(crate) use mode::container;
 pub(crate) use reuse::FIRST;
 use rustix::process::Pid;
 
-/// A name that nothing else on this machine has, also in another run of these tests.
+/// Returns a name that is unique on this machine, also across test runs.
 fn unique(name: &str) -> String {
     format!("{name}-{}", uuid::Uuid::now_v7().simple())
 }
 
-/// The processes of this machine that call themselves so.
+/// Returns the processes of this machine with this name.
 fn processes_named(name: &str) -> Vec<Pid> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Service, bash, until};
 
-/// A schedule that runs a command each hour.
+/// Returns a schedule that runs a command each hour.
 fn hourly(name: &str) -> Value {
     json!({
         "name": name,
@@ -19,7 +19,7 @@ fn hourly(name: &str) -> Value {
     })
 }
 
-/// The same with other fields.
+/// Returns the same schedule with other fields.
 fn hourly_with(name: &str, fields: Value) -> Value {
     let mut schedule = hourly(name);
     let fields = fields.as_object().unwrap().clone();
@@ -34,7 +34,7 @@ async fn create(service: &Service, schedule: &Value) -> String {
     format!("/v1/schedules/{}", created["id"].as_str().unwrap())
 }
 
-/// Lets hours pass for all schedules and their runs.
+/// Simulates that hours pass for all schedules and their runs.
 async fn pass_hours(service: &Service, hours: f64) {
     let pass = "update schedule set
                     next_at = next_at - $1 * interval '1 hour', created_at = created_at - $1 * interval '1 hour'";
@@ -46,7 +46,7 @@ async fn pass_hours(service: &Service, hours: f64) {
     pass.await.unwrap();
 }
 
-/// The runs of a schedule, the earliest first.
+/// Returns the runs of a schedule, the earliest first.
 async fn runs(service: &Service, path: &str) -> Vec<Value> {
     let (status, page) = service.get(&format!("{path}/runs?limit=100")).await;
     assert_eq!(status, 200, "{page:#}");
@@ -55,7 +55,7 @@ async fn runs(service: &Service, path: &str) -> Vec<Value> {
     runs
 }
 
-/// The runs, when there are so many and none is about to start.
+/// Waits until the schedule has this number of runs and none is pending, and returns the runs.
 async fn settled(service: &Service, path: &str, count: usize) -> Vec<Value> {
     let mut found = Vec::new();
     until(async || {
@@ -67,7 +67,7 @@ async fn settled(service: &Service, path: &str, count: usize) -> Vec<Value> {
     found
 }
 
-/// The status of each run, or why it was skipped.
+/// Returns the status of each run, or the reason why it was skipped.
 fn states(runs: &[Value]) -> Vec<&str> {
     runs.iter()
         .map(|run| match run["reason"].as_str() {
@@ -77,7 +77,7 @@ fn states(runs: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// Jobs stay queued, so that none ends.
+/// Pauses the queue, so that no job ends.
 async fn pause_queue(service: &Service) {
     let paused = service.request(Method::POST, "/v1/queue/pause").send();
     assert!(paused.await.unwrap().status().is_success());

@@ -26,7 +26,7 @@ async fn the_dumped_schema_is_that_of_the_migrations() {
     );
 }
 
-/// The output of the `pg_dump` of the server, without the tables of migrations and of single weeks or days.
+/// Returns the output of the server's `pg_dump`, without the tables of migrations and of single weeks or days.
 async fn dump(url: &str) -> String {
     let mut connection = PgConnection::connect(url).await.unwrap();
     let folder = "select setting from pg_config where name = 'BINDIR'";
@@ -49,7 +49,7 @@ async fn dump(url: &str) -> String {
     String::from_utf8(dump.stdout).unwrap()
 }
 
-/// Removes what depends on the version of PostgreSQL, or says nothing.
+/// Removes the parts that depend on the version of PostgreSQL or have no meaning.
 fn normalize(dump: &str) -> String {
     let is_noise = |line: &&str| {
         ["--", "SET ", "SELECT pg_catalog.", "\\"]

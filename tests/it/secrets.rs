@@ -11,11 +11,12 @@ use tempfile::TempDir;
 
 use crate::support::{Service, Terminal};
 
-/// Long enough that a scripted model says it in several pieces, with what JSON, URLs and base64 change.
+/// Long enough for a scripted model to send it in several pieces, and with characters that JSON, URLs and base64
+/// encode.
 const VALUE: &str = "correct/horse \"battery\" +stäple";
 
-/// A service whose skills are `keeper`, which wants KEEPER_KEY and takes KEEPER_EXTRA, and `stranger`, which
-/// declares nothing.
+/// A service with the skill `keeper`, which requires KEEPER_KEY and accepts KEEPER_EXTRA, and the skill `stranger`,
+/// which declares no secrets.
 struct Vault {
     service: Service,
     _skills: TempDir,
@@ -28,7 +29,7 @@ impl Vault {
         vault
     }
 
-    /// Without a worker, and with more variables.
+    /// Starts a service without a worker and with more variables.
     async fn with_environment(more: &[(&str, &str)]) -> Self {
         let skills = skills();
         let mut variables = vec![("SKILLET_SKILLS_DIR", skills.path().to_str().unwrap())];
@@ -40,7 +41,7 @@ impl Vault {
     }
 }
 
-/// A folder with the skills.
+/// Creates a folder with the skills.
 fn skills() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, metadata) in [
@@ -67,7 +68,7 @@ async fn put(service: &Service, name: &str, value: &str) {
     assert_eq!(response.bytes().await.unwrap(), "");
 }
 
-/// A terminal with the skills and these variables.
+/// Returns a terminal with the skills and these variables.
 fn terminal(skills: &TempDir, more: &[(&str, &str)]) -> Terminal {
     let mut variables = vec![("SKILLET_SKILLS_DIR", skills.path().to_str().unwrap())];
     variables.extend(more);

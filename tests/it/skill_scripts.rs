@@ -9,7 +9,7 @@ use crate::support::{Service, bash, has_program};
 
 const OFFICE: [&str; 3] = ["python3", "soffice", "pdftoppm"];
 
-/// Runs the tests of one skill, which need some programs. What they print is shown if one fails.
+/// Runs the tests of one skill, which need these programs. If a test fails, its output is shown.
 async fn run(module: &str, programs: &[&str]) {
     if !programs.iter().all(|name| has_program(name)) {
         return;
@@ -26,7 +26,7 @@ async fn run(module: &str, programs: &[&str]) {
     assert!(!printed.contains("Ran 0 tests"), "{module}: {printed}");
 }
 
-/// Of the tools `browse` and `crawl`.
+/// Tests the tools `browse` and `crawl`.
 #[tokio::test]
 async fn browser() {
     run("test_browser", &["python3"]).await;
@@ -63,20 +63,20 @@ async fn image() {
     run("test_image", &["python3", "fc-list"]).await;
 }
 
-/// Of all skills that draw text: characters without a glyph.
+/// Tests all skills that draw text, for characters without a glyph.
 #[tokio::test]
 async fn glyphs() {
     let programs = ["python3", "soffice", "pdftoppm", "chromium", "fc-list"];
     run("test_glyphs", &programs).await;
 }
 
-/// The skills ffmpeg and media, which have the same scripts.
+/// Tests the skills ffmpeg and media, which have the same scripts.
 #[tokio::test]
 async fn media() {
     run("test_media", &["python3", "ffmpeg", "ffprobe", "fc-list"]).await;
 }
 
-/// Without a service: how far related words and letters reach.
+/// Tests the matching of related words and letters without an embedding service.
 #[tokio::test]
 async fn vectorstore() {
     run("test_vectorstore", &["python3", "pdftotext", "pandoc"]).await;
@@ -101,7 +101,7 @@ async fn document() {
     .await;
 }
 
-/// A skill is a folder that needs no other, so each has a copy.
+/// A skill is a self-contained folder, so each one has a copy.
 #[test]
 fn the_copies_of_a_script_are_identical() {
     let skills = Path::new(env!("CARGO_MANIFEST_DIR")).join("../skills");
@@ -128,7 +128,7 @@ fn the_copies_of_a_script_are_identical() {
     }
 }
 
-/// In a job, where the sandbox, its folders and its limits could be in the way.
+/// Runs scripts in a job, where the sandbox, its folders and its limits could interfere.
 #[tokio::test]
 async fn scripts_run_in_a_job() {
     if !OFFICE.iter().all(|name| has_program(name)) {

@@ -1,4 +1,4 @@
-//! The built-in skills: list, requirements, and the work of each.
+//! The built-in skills: their list, their requirements, and the output of each.
 
 mod browser;
 mod document;
@@ -23,7 +23,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::problem::Problem;
-use crate::support::{PATIENCE, Service, bash, has_program, until};
+use crate::support::{Service, TIMEOUT, bash, has_program, until};
 
 #[tokio::test]
 async fn the_instructions_of_a_skill_can_be_read() {
@@ -158,7 +158,7 @@ async fn a_skill_without_its_programs_is_listed_as_such_and_its_jobs_wait() {
 
     let wanting = json!({"skill": "wanting", "model": "script/bash", "prompt": bash("true")});
     let job = service.create(&wanting).await;
-    // A job that came later has run, so the worker had its chance.
+    // A later job has run, so the worker could have claimed this one.
     let later = service.create_shell("true").await;
     service.finished(&later).await;
     let (_, job) = service.get(&format!("/v1/jobs/{job}")).await;
@@ -214,9 +214,9 @@ async fn modules_are_looked_for_where_commands_run() {
     let programs = workers["data"][0]["programs"].as_array().unwrap();
     assert!(programs.contains(&json!("python3:json")), "{programs:?}");
 
-    // What cannot be looked for is refused when the skill is read.
+    // A requirement that cannot be checked is rejected when the skill is loaded.
     write(folder.path(), "wrong", &needs("ruby:json"), "Do it.");
-    let ended = service.start_worker(&[], &[]).end_within(PATIENCE).await;
+    let ended = service.start_worker(&[], &[]).end_within(TIMEOUT).await;
     assert!(ended.is_some_and(|status| !status.success()));
     assert!(
         service.logs().contains("`ruby:json` is neither a program"),
@@ -240,7 +240,7 @@ async fn workers_tell_which_versions_of_programs_they_have() {
         workers["data"][0]["program_versions"]["bash"].is_string()
     })
     .await;
-    // A module of Python itself has no version of its own.
+    // A module of Python's standard library has no version.
     let ask = "printf '{\"bash\": [\"%s\"], \"python3\": [\"%s\"], \"python3:json\": []}' ${BASH_VERSION%%[^0-9.]*} \
         $(python3 -c 'import platform; print(platform.python_version())')";
     let job = service.create_shell(ask).await;

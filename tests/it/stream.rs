@@ -16,7 +16,7 @@ const CLAUDE: &str = "anthropic/claude-test";
 async fn a_log_is_the_same_from_every_cut_while_it_grows_and_after() {
     let mut service = Service::without_worker().await;
     let job = create_varied(&service).await;
-    // Before there is a worker, and two of them.
+    // Two followers that start before there is a worker.
     let mut early = [service.follow(&job, 0).await, service.follow(&job, 0).await];
     service.add_worker(&[]).await;
     service.model.stalled("varied").await;
@@ -195,7 +195,7 @@ async fn a_hundred_followers_of_twenty_jobs_get_the_same_bytes() {
 #[tokio::test]
 async fn a_follower_that_reads_late_gets_everything() {
     let service = Service::start().await;
-    // About 4 MB in the end: more than what fits between the job and a client that does not read.
+    // About 4 MB in total, which is more than the buffers between the job and a client that does not read can hold.
     let commands = (0..20).map(|number| bash(&format!("seq {number} 18000")));
     let prompt = commands.collect::<Vec<_>>().join("\n");
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": {"max_iterations": 30}});
@@ -233,7 +233,7 @@ async fn a_lost_listening_connection_loses_no_event() {
     assert_eq!(live, service.follow(&job, 0).await.rest_raw().await);
 }
 
-/// Ends the connection on which the API listens; `false` if there is none now.
+/// Ends the connection on which the API listens. Returns `false` if there is no such connection.
 async fn terminate_listener(service: &Service) -> bool {
     let ended: Option<bool> = sqlx::query_scalar(
         "select pg_terminate_backend(pid) from pg_stat_activity
@@ -245,7 +245,7 @@ async fn terminate_listener(service: &Service) -> bool {
     ended.unwrap_or(false)
 }
 
-/// A job with events of most types that waits in the middle of its second reply.
+/// Creates a job with events of most types that stalls in the middle of its second reply.
 async fn create_varied(service: &Service) -> String {
     let first = Reply::thinking("What is there?\n\nI should look – 世界 \u{2028} \"quoted\".")
         .then_text("I look.")

@@ -1,4 +1,4 @@
-//! A stuck database connection: no answer and no error. All other connections work.
+//! A stuck database connection: no reply and no error, while all other connections work.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use tokio::time::timeout;
 use crate::support::log::{assert_whole, data};
 use crate::support::{Service, bash, until};
 
-/// A process of the database server that is stopped. It goes on when dropped.
+/// A stopped process of the database server, which continues when this value is dropped.
 struct StoppedBackend(Pid);
 
 impl StoppedBackend {
-    /// Stops the one whose last statement has these words.
+    /// Stops the server process whose last statement contains these words.
     async fn with_statement(pool: &Pool, words: &str) -> Self {
         let pid = "select pid from pg_stat_activity where datname = current_database() \
                    and application_name <> 'test' and query like '%";
@@ -26,7 +26,7 @@ impl StoppedBackend {
         Self::with_id(pid)
     }
 
-    /// Stops the one that serves this connection.
+    /// Stops the server process of this connection.
     async fn of(connection: &mut db::Connection) -> Self {
         let pid = sqlx::query_scalar("select pg_backend_pid()");
         Self::with_id(pid.fetch_one(connection).await.unwrap())
@@ -45,7 +45,7 @@ impl Drop for StoppedBackend {
     }
 }
 
-/// What the statements begin with, of which the server shows no more.
+/// Texts near the beginning of statements, because the server shows only the beginning.
 const APPEND: &str = "with append as materialized";
 const CLAIM: &str = "(run).job_id as";
 const INSERT_JOB: &str = "with new as materialized";
@@ -65,7 +65,7 @@ async fn a_job_ends_although_the_writer_of_the_log_got_no_answer() {
     );
     let events = service.events(&job).await;
     assert_whole(&events);
-    // What it was sent before is too late.
+    // The statements that the stopped process received before have no effect any more.
     drop(stopped);
     service.finished(&service.create_shell("true").await).await;
     assert_eq!(service.events(&job).await, events);
@@ -201,7 +201,7 @@ async fn a_transaction_that_is_dropped_is_undone_and_lets_go_of_its_locks() {
         .unwrap();
     assert_eq!(changed.rows_affected(), 1);
     drop(transaction);
-    // Through another pool: nobody asks the first connection for anything.
+    // Use another pool, because nothing must use the first connection again.
     let changed = sqlx::query(change).execute(&service.pool).await.unwrap();
     assert_eq!(changed.rows_affected(), 1);
 }

@@ -84,7 +84,7 @@ async fn who_comes_too_fast_is_told_how_long_to_wait_and_gets_in_then() {
     pass(&service, rest).await;
     let first = post(&service).send().await.unwrap();
     assert_eq!(first.status(), 202);
-    // Just the one.
+    // Only one request is accepted.
     let job: Value = first.json().await.unwrap();
     let job = format!("/v1/jobs/{}", job["id"].as_str().unwrap());
     service.post(&format!("{job}/cancel"), &Value::Null).await;
@@ -111,7 +111,7 @@ async fn two_api_processes_keep_to_one_rate() {
 async fn two_api_processes_keep_to_one_number_of_unfinished_jobs() {
     let service = Service::without_worker().await;
     let (_second, url) = service.start_second_api(&[]);
-    // Those that came before count.
+    // Jobs that were created before the limit count as well.
     for _ in 0..5 {
         service.create(&body()).await;
     }
@@ -193,7 +193,7 @@ async fn a_request_that_is_sent_again_does_not_count() {
         (429, "submit_rate_exceeded")
     );
     assert_eq!(keyed("a").send().await.unwrap().status(), 200);
-    // Who was refused may use the key again.
+    // A client whose request was rejected can use the key again.
     pass(&service, 60).await;
     assert_eq!(keyed("c").send().await.unwrap().status(), 202);
 }
@@ -232,7 +232,7 @@ async fn path(service: &Service) -> String {
     format!("/v1/tenants/{tenant}/submission_limits")
 }
 
-/// Gives the tenant limits.
+/// Sets the limits of the tenant.
 async fn limit(service: &Service, limits: &Value) -> Value {
     let put = service.request(Method::PUT, &path(service).await);
     let put = put.json(limits).send().await.unwrap();
@@ -240,7 +240,7 @@ async fn limit(service: &Service, limits: &Value) -> Value {
     put.json().await.unwrap()
 }
 
-/// The refusal of a request, and how many seconds its client is to wait.
+/// Sends a request that must be rejected. Returns its `Retry-After` delay in seconds, and the error.
 async fn refused(request: RequestBuilder) -> (i64, Problem) {
     let refused = Problem::of(request).await;
     let seconds = refused.headers.get("retry-after");
@@ -248,7 +248,7 @@ async fn refused(request: RequestBuilder) -> (i64, Problem) {
     (seconds.unwrap_or(0), refused)
 }
 
-/// Lets time pass for the limits.
+/// Simulates that time passes for the limits.
 async fn pass(service: &Service, seconds: i64) {
     let pass = "update submit_limit set
                     burst_full_at = burst_full_at - $1 * interval '1 second', no_room_at = no_room_at - $1 * interval '1 second'";
@@ -256,7 +256,7 @@ async fn pass(service: &Service, seconds: i64) {
     pass.await.unwrap();
 }
 
-/// How many of 60 jobs that come at once to two API processes are accepted.
+/// Sends 60 concurrent jobs to two API processes, and returns the number of accepted jobs.
 async fn accepted(service: &Service, second: &str) -> usize {
     let requests = (0..60).map(|number| {
         let url = if number % 2 == 0 {

@@ -1,4 +1,4 @@
-//! Support for tests: a service for each test, and tools to look at it.
+//! Support for tests: a service for each test, and tools to inspect it.
 
 mod database;
 mod gate;
@@ -29,15 +29,15 @@ pub(crate) use terminal::{Ran, Terminal};
 pub(crate) use tty::Tty;
 pub(crate) use verifying_s3::VerifyingS3;
 
-/// The longest wait for anything: busy machines are slow.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest wait for anything. Busy machines are slow.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// Whether nothing may be left out, as in CI.
+/// Whether all tests must run, as in CI.
 pub(crate) fn is_all_required() -> bool {
     std::env::var("SKILLET_TEST_REQUIRE").is_ok_and(|value| value == "all")
 }
 
-/// Whether a program that a test needs is there. Where nothing may be left out, its absence is a failure.
+/// Whether a program that a test needs is installed. If all tests must run, a missing program is a failure.
 pub(crate) fn has_program(name: &str) -> bool {
     let found = worker_programs(name);
     assert!(
@@ -50,8 +50,8 @@ pub(crate) fn has_program(name: &str) -> bool {
     found
 }
 
-/// Whether we are root, as a test must be that starts processes of other users. Where nothing may be left out,
-/// not to be is a failure.
+/// Whether the test runs as root, which it needs to start processes of other users. If all tests must run, another
+/// user is a failure.
 pub(crate) fn is_root() -> bool {
     let is_root = rustix::process::geteuid().is_root();
     assert!(
@@ -64,7 +64,7 @@ pub(crate) fn is_root() -> bool {
     is_root
 }
 
-/// How many processes of this machine have that argument, zombies not counted.
+/// Returns the number of processes on this machine with this argument, without zombies.
 pub(crate) fn processes_with(argument: &str) -> usize {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let lines = processes.filter_map(|entry| std::fs::read(entry.path().join("cmdline")).ok());

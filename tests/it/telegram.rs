@@ -1,4 +1,4 @@
-//! The adapter for Telegram, as a process between a service and a server of the Bot API.
+//! The Telegram bot, as a process between a service and a Bot API server.
 
 mod access;
 mod approval;

@@ -24,13 +24,13 @@ use crate::support::log::data;
 
 const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
-/// A service with the skills of the tests, whose models say what a test tells them.
+/// A service with the test skills and a scripted model.
 struct Bench {
     service: Service,
     jobs: AtomicUsize,
 }
 
-/// What came of one call.
+/// The result of one call.
 #[derive(Debug)]
 struct Ran {
     outcome: String,
@@ -53,12 +53,12 @@ impl Bench {
         }
     }
 
-    /// Runs calls of one reply in a job of the skill, by their names on the wire.
+    /// Runs the calls of one reply in a job of the skill, by their names on the wire.
     async fn run(&self, skill: &str, calls: &[(&str, Value)]) -> Vec<Ran> {
         self.run_with(skill, calls, json!({})).await
     }
 
-    /// The same in a job that has parameters.
+    /// Runs the calls in a job with parameters.
     async fn run_with(&self, skill: &str, calls: &[(&str, Value)], parameters: Value) -> Vec<Ran> {
         let marker = format!("bench-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
         let mut reply = Reply::text("I try.");
@@ -91,7 +91,7 @@ impl Bench {
 }
 
 impl Ran {
-    /// Checks that it is an error, in these words.
+    /// Checks that the call failed with this text.
     fn assert_error(&self, words: &str) {
         assert!(
             self.outcome == "error" && self.output.contains(words),
@@ -99,7 +99,7 @@ impl Ran {
         );
     }
 
-    /// What a command printed.
+    /// Returns the standard output of a command.
     fn stdout(&self) -> String {
         self.json()["stdout"].as_str().unwrap().to_owned()
     }

@@ -1,4 +1,4 @@
-//! Traces at a collector.
+//! Traces sent to a collector.
 
 mod collector;
 
@@ -17,10 +17,10 @@ use collector::{Collector, Received};
 const CLAUDE: &str = "anthropic/claude-test";
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const CALLER: &str = "00f067aa0ba902b7";
-/// Longer than a worker may need to leave, and shorter than it would wait for a collector that does not answer.
+/// Longer than a worker may need for its shutdown, and shorter than its wait for a collector that does not respond.
 const QUICK: Duration = Duration::from_secs(20);
 
-/// Creates a job within a trace of the client's.
+/// Creates a job within a trace of the client.
 async fn create(service: &Service, body: &Value, traceparent: &str) -> String {
     let request = service.request(Method::POST, "/v1/jobs").json(body);
     let response = request
@@ -157,7 +157,7 @@ async fn the_attempt_after_a_crash_belongs_to_the_same_trace() {
     )
     .await;
     service.model.stalled("again").await;
-    // What has ended by then is sent, though the worker never gets to say goodbye.
+    // Spans that have ended by then are sent, although the worker is killed.
     collector
         .until(|spans| spans.iter().any(|it| it.name == "execute_tool shell.exec"))
         .await;
@@ -198,7 +198,7 @@ async fn the_attempt_after_a_crash_belongs_to_the_same_trace() {
 #[tokio::test]
 async fn a_collector_that_is_away_holds_nothing_up_and_is_complained_about_once() {
     let environment = [
-        // Nobody listens there, and nobody may.
+        // Nothing listens on this port.
         ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1"),
         ("OTEL_BSP_SCHEDULE_DELAY", "20"),
     ];
@@ -220,7 +220,7 @@ async fn a_collector_that_is_away_holds_nothing_up_and_is_complained_about_once(
     }
     let complaints = service
         .logs()
-        .matches("the collector does not take our spans")
+        .matches("cannot send spans to the collector")
         .count();
     assert_eq!(complaints, 2, "{}", service.logs());
 }

@@ -1,4 +1,4 @@
-//! The whole service in one process, with a database of its own.
+//! The whole service in one process, with its own database.
 
 mod private;
 mod start;
@@ -15,8 +15,8 @@ use tests::model_server::{ModelServer, Reply};
 use crate::support::log::{assert_whole, data};
 use crate::support::{Process, Ran, Terminal, bash, process, until};
 
-/// How long a process may take to end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest time that a process may take to end.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 #[tokio::test]
 async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
@@ -74,7 +74,7 @@ async fn up_says_where_it_is_and_run_finds_it_until_it_stops() {
     );
 
     up.signal(Signal::TERM);
-    let status = up.end_within(PATIENCE).await.expect("it stops");
+    let status = up.end_within(TIMEOUT).await.expect("it stops");
     assert!(status.success(), "{status}");
     assert!(!file.exists());
     assert_eq!(processes_of(&home), 0);
@@ -131,7 +131,7 @@ async fn after_a_kill_everything_is_there_and_running_jobs_go_on_at_once() {
         call(&url, &key, &format!("/v1/jobs/{running}"), None).await["status"] == "completed"
     })
     .await;
-    // Not after the seconds of silence that a worker elsewhere is granted.
+    // The job does not wait for the period of silence that a worker on another machine gets.
     assert!(
         ready_at.elapsed() < Duration::from_secs(3),
         "{:?}",
@@ -147,7 +147,7 @@ async fn after_a_kill_everything_is_there_and_running_jobs_go_on_at_once() {
     assert_eq!(retrying["cause"], "crash");
 
     up.signal(Signal::INT);
-    assert!(up.end_within(PATIENCE).await.expect("it stops").success());
+    assert!(up.end_within(TIMEOUT).await.expect("it stops").success());
     assert_eq!(processes_of(&home), 0);
     assert_eq!(model.violations(), [""; 0]);
 }
@@ -175,7 +175,7 @@ async fn a_command_without_a_service_has_its_own_and_leaves_nothing_running() {
     );
     assert_gone(&home);
 
-    // Nor does a command that fails.
+    // A failed command leaves nothing behind either.
     let absent = "job_019aa0c45e8d70008000000000000000";
     let failed = terminal
         .run(&["get", absent, "--data-dir", home_text])
@@ -183,7 +183,7 @@ async fn a_command_without_a_service_has_its_own_and_leaves_nothing_running() {
     assert_eq!(failed.code, Some(1), "{failed:?}");
     assert_gone(&home);
 
-    // Nor one that is told to end: while its service starts, while it runs a job.
+    // The same applies to a command that is interrupted while its service starts or while it runs a job.
     let slow = bash("sleep 60");
     let run = [
         "run",
@@ -230,7 +230,7 @@ fn start(home: &Path, variables: &[(&str, String)]) -> (Process, String) {
     (up, url.to_owned())
 }
 
-/// Asks the service, or sends it something.
+/// Sends a POST request if there is a body, and otherwise a GET request.
 async fn call(url: &str, key: &str, path: &str, body: Option<Value>) -> Value {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let (http, url) = (reqwest::Client::new(), format!("{url}{path}"));
@@ -259,7 +259,8 @@ fn assert_gone(home: &Path) {
     assert_eq!(processes_of(home), 0);
 }
 
-/// How many processes name something in the directory: Skillets and their database servers.
+/// Returns the number of processes with this directory in their arguments: `skillet` processes and their database
+/// servers.
 fn processes_of(home: &Path) -> usize {
     let home: PathBuf = home.to_owned();
     let home = home.to_str().unwrap();

@@ -17,14 +17,14 @@ use serde_json::{Value, json};
 use crate::support::{Service, bash};
 use archive::Tar;
 
-/// The text of a skill `greet` with more front matter and these instructions.
+/// Returns the text of a skill `greet` with more front matter and these instructions.
 fn greet(more: &str, instructions: &str) -> String {
     format!(
         "---\nname: greet\ndescription: Greets.\nallowed-tools: shell.exec\n{more}---\n{instructions}\n"
     )
 }
 
-/// The archive of a skill `greet` whose script greets with that word.
+/// Returns the archive of a skill `greet` whose script greets with this word.
 fn greeting(word: &str) -> Vec<u8> {
     let script = format!("#!/bin/bash\necho {word} $1, says $(cat skill/assets/who.txt)\n");
     Tar::default()
@@ -35,37 +35,37 @@ fn greeting(word: &str) -> Vec<u8> {
         .gzip()
 }
 
-/// A job that runs the script.
+/// Returns a job that runs the script.
 fn greet_world() -> Value {
     let prompt = bash("skill/scripts/greet.sh World");
     json!({"skill": "greet", "model": "script/bash", "prompt": prompt})
 }
 
-/// The form that uploads an archive.
+/// Returns the form that uploads an archive.
 fn form(archive: Vec<u8>) -> Form {
     Form::new().part("file", Part::bytes(archive).file_name("skill"))
 }
 
-/// A request that uploads an archive.
+/// Returns a request that uploads an archive.
 fn post(service: &Service, archive: Vec<u8>) -> RequestBuilder {
     let request = service.request(Method::POST, "/v1/skills");
     request.multipart(form(archive))
 }
 
-/// Uploads an archive; the status, and the skill as it is answered.
+/// Uploads an archive, and returns the status and the response body.
 async fn upload(service: &Service, archive: Vec<u8>) -> (StatusCode, Value) {
     let response = post(service, archive).send().await.unwrap();
     (response.status(), response.json().await.unwrap())
 }
 
-/// Uploads an archive that makes a new version.
+/// Uploads an archive that creates a new version.
 pub(crate) async fn uploaded(service: &Service, archive: Vec<u8>) -> Value {
     let (status, skill) = upload(service, archive).await;
     assert_eq!(status, 201, "{skill:#}");
     skill
 }
 
-/// Removes the skill `greet`.
+/// Deletes the skill `greet`.
 async fn delete(service: &Service) {
     let request = service.request(Method::DELETE, "/v1/skills/greet");
     assert_eq!(request.send().await.unwrap().status(), 204);

@@ -8,7 +8,7 @@ use crate::support::{Service, until};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// Dollars for a million tokens read and written.
+/// Dollars per million input and output tokens.
 const PRICES: &str = "anthropic/claude-*=3:15";
 
 async fn usage(service: &Service, query: &str) -> Vec<Value> {
@@ -17,7 +17,7 @@ async fn usage(service: &Service, query: &str) -> Vec<Value> {
     page["data"].as_array().unwrap().clone()
 }
 
-/// Waits until so many jobs are counted.
+/// Waits until this number of jobs is counted.
 async fn counted(service: &Service, jobs: i64) {
     until(async || {
         let days = usage(service, "").await;
@@ -56,7 +56,7 @@ async fn usage_adds_up_by_day_skill_and_model_and_outlives_the_jobs() {
     ended(&service, &asks).await;
     let shell = service.create_shell("true").await;
     service.finished(&shell).await;
-    // Deleted at once, so perhaps before it was counted.
+    // The job is deleted at once, perhaps before it is counted.
     let deletion = service.request(Method::DELETE, &format!("/v1/jobs/{first}"));
     assert_eq!(deletion.send().await.unwrap().status(), 204);
     counted(&service, 3).await;

@@ -18,10 +18,10 @@ use serde_json::{Value, json};
 use crate::support::receiver::Receiver;
 use crate::support::{Service, until};
 
-/// The private network that tests open.
+/// The private network that the tests allow.
 const ALLOW: (&str, &str) = ("SKILLET_WEBHOOK_ALLOW", "127.0.0.0/8");
 
-/// A service that may post to this machine, with a worker.
+/// Starts a service with a worker that may post to this machine.
 async fn start() -> Service {
     let mut service = without_worker().await;
     service.add_worker(&[]).await;
@@ -32,7 +32,7 @@ async fn without_worker() -> Service {
     Service::with_environment(&[ALLOW]).await
 }
 
-/// A webhook as it was created.
+/// A webhook that was created.
 struct Created {
     path: String,
     secret: String,
@@ -59,12 +59,12 @@ impl Created {
         webhook
     }
 
-    /// The deliveries, the oldest first.
+    /// Returns the deliveries, the oldest first.
     async fn deliveries(&self, service: &Service) -> Vec<Value> {
         deliveries(service, &self.path).await
     }
 
-    /// The only delivery, when its status is one of these.
+    /// Waits until the only delivery has this status, and returns it.
     async fn until_status(&self, service: &Service, status: &str) -> Value {
         let mut found = Value::Null;
         until(async || {
@@ -83,7 +83,7 @@ impl Created {
     }
 }
 
-/// The deliveries at a path, the oldest first.
+/// Returns the deliveries at a path, the oldest first.
 async fn deliveries(service: &Service, path: &str) -> Vec<Value> {
     let (status, page) = service.get(&format!("{path}/deliveries?limit=100")).await;
     assert_eq!(status, 200, "{page:#}");
@@ -92,7 +92,7 @@ async fn deliveries(service: &Service, path: &str) -> Vec<Value> {
     all
 }
 
-/// Makes all deliveries that wait due now.
+/// Makes all pending deliveries due now.
 async fn make_due(service: &Service) {
     for change in [
         "update webhook_delivery set due_at = now() where state = 'pending'",

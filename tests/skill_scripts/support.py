@@ -1,4 +1,4 @@
-"""Runs scripts of the built-in skills as a job does, on real files."""
+"""Runs the scripts of built-in skills on real files, in the environment of a job."""
 
 import os
 import shutil
@@ -10,9 +10,9 @@ import zipfile
 from pathlib import Path
 
 SKILLS = Path(__file__).resolve().parents[2] / "skills"
-# One for the whole run: LibreOffice's profile is made once.
+# One folder for the whole run, so that the profile of LibreOffice is created only once.
 TEMPORARY = tempfile.TemporaryDirectory(prefix="skill-scripts-")
-# Where jobs find programs.
+# The PATH of jobs.
 JOB_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 ENVIRONMENT = {
     "PATH": JOB_PATH,
@@ -25,14 +25,14 @@ ENVIRONMENT = {
 
 
 def need(*programs: str) -> None:
-    """Fails with the names of missing programs."""
+    """Fails with the names of the missing programs."""
     missing = [one for one in programs if shutil.which(one, path=JOB_PATH) is None]
     if missing:
         raise AssertionError(f"missing: {' '.join(missing)}; scripts/install-programs installs them")
 
 
 class ScriptTest(unittest.TestCase):
-    """A test of one skill's scripts, in a folder of its own."""
+    """A test of one skill's scripts, in its own folder."""
 
     skill = ""
 
@@ -40,7 +40,7 @@ class ScriptTest(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp(dir=TEMPORARY.name))
 
     def run_script(self, script: str, *arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
-        """Runs a script with the job's Python."""
+        """Runs a script with the Python of jobs."""
         command = ["/usr/bin/python3", str(SKILLS / self.skill / "scripts" / script), *map(str, arguments)]
         return subprocess.run(
             command,
@@ -54,13 +54,13 @@ class ScriptTest(unittest.TestCase):
         )
 
     def ok(self, script: str, *arguments: object, stdin: str = "") -> str:
-        """Runs a script that must succeed. Returns what it prints."""
+        """Runs a script that must succeed. Returns its output."""
         done = self.run_script(script, *arguments, stdin=stdin)
         self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout + done.stderr)
         return done.stdout
 
     def fails(self, script: str, *arguments: object, stdin: str = "") -> str:
-        """Runs a script that must refuse with one line and status 1. Returns the line."""
+        """Runs a script that must fail with a one-line error and status 1. Returns the line."""
         done = self.run_script(script, *arguments, stdin=stdin)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
@@ -68,7 +68,7 @@ class ScriptTest(unittest.TestCase):
         return done.stderr
 
     def python(self, code: str) -> str:
-        """Runs code as a model would write it, with the skill's modules at hand."""
+        """Runs code like that of a model, with the skill's modules on the path. Returns its output."""
         head = f"import sys\nsys.dont_write_bytecode = True\nsys.path.insert(0, {str(SKILLS / self.skill / 'scripts')!r})\n"
         done = subprocess.run(
             ["/usr/bin/python3", "-c", head + code],
@@ -82,12 +82,12 @@ class ScriptTest(unittest.TestCase):
         return done.stdout
 
     def picture(self, name: str = "bars.png") -> Path:
-        """A small picture."""
+        """Creates a small picture and returns its path."""
         self.python(f"from PIL import Image\nImage.new('RGB', (300, 120), '#1f5a7a').save({name!r})")
         return self.folder / name
 
     def hostile_packages(self, part: str, ending: str) -> list[Path]:
-        """Files that are no office files, though they pretend to be."""
+        """Creates invalid office files: damaged, incomplete and malicious ones. Returns their paths."""
         text = self.folder / f"text.{ending}"
         text.write_text("not a package")
         cut = self.folder / f"cut.{ending}"

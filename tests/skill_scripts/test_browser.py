@@ -1,4 +1,4 @@
-"""The waiting of the browser tools for a page, without a browser."""
+"""Tests of how the browser tools wait for a page, without a browser."""
 
 import importlib.util
 import time

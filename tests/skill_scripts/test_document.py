@@ -1,4 +1,4 @@
-"""Documents of pandoc: paper and styles of the reference document."""
+"""Tests of the documents of pandoc: paper and styles of the reference document."""
 
 import subprocess
 import zipfile
@@ -20,7 +20,7 @@ class DocumentTest(ScriptTest):
         return done.stdout
 
     def size(self, name: str) -> str:
-        """The paper of a document, as LibreOffice prints it."""
+        """Returns the paper size of a document, as LibreOffice prints it."""
         self.shell("soffice", "--headless", "--convert-to", "pdf", name)
         shown = self.shell("pdfinfo", name.rsplit(".", maxsplit=1)[0] + ".pdf")
         return next(line for line in shown.splitlines() if line.startswith("Page size"))

@@ -1,4 +1,4 @@
-"""Word documents: the house style, tracked changes, comments, contents and the validator."""
+"""Tests of Word documents: the house style, tracked changes, comments, contents and the validator."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Git: the base branch of work in repositories of every kind."""
+"""Tests of the base branch in Git repositories of every kind."""
 
 import subprocess
 

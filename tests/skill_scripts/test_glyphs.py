@@ -1,13 +1,13 @@
-"""Characters without a glyph, in every skill that draws text."""
+"""Tests of characters without a glyph, in every skill that draws text."""
 
 import unittest
 
 from support import ScriptTest, need
 
-# Fonts of install-programs have all of them, also those that are drawn together or not at all.
+# The fonts of install-programs have all of them, including joined and invisible characters.
 DRAWN = "café 日本語 한국어 نص नमस्ते 🙂 e\u0301 soft\u00adhyphen a\u200bb"
 JOINED = " 👩‍👩‍👧"
-# It is not assigned to any character, so that no font has it.
+# An unassigned code point, which no font has.
 LOST = "\u0378"
 PAGE = '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>t</title></head><body><p>{}</p></body></html>'
 

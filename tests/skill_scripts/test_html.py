@@ -1,4 +1,4 @@
-"""HTML: the page skeleton passes the check, and the check finds what a reader would see."""
+"""Tests of HTML: the page skeleton passes the check, and the check finds visible defects."""
 
 from support import SKILLS, ScriptTest, need
 

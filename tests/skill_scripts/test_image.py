@@ -1,4 +1,4 @@
-"""Pictures: charts in the house style, and the check."""
+"""Tests of pictures: charts in the house style, and the check."""
 
 from support import ScriptTest, need
 

@@ -1,4 +1,4 @@
-"""Audio and video: loudness, joins, subtitles, and the check with its sheet."""
+"""Tests of audio and video: loudness, joins, subtitles, and the check with its sheet."""
 
 import json
 import subprocess
@@ -51,7 +51,7 @@ class MediaTest(ScriptTest):
         return subprocess.run(command, capture_output=True, check=True, cwd=self.folder, env=ENVIRONMENT).stdout
 
     def pixel(self, name: str, at: float, x: float, y: float) -> tuple[int, int, int]:
-        """A colour of a frame; the place is a part of width and height."""
+        """Returns a colour in a frame. The position is a fraction of the width and of the height."""
         crop = f"crop=2:2:iw*{x}:ih*{y},format=rgb24"
         shown = self.frame(name, at, crop)
         return shown[0], shown[1], shown[2]
@@ -64,7 +64,7 @@ class MediaTest(ScriptTest):
 
     def test_quiet_and_loud_sound_reaches_the_target_in_each_format(self) -> None:
         self.tone("quiet.wav")
-        # Clicks far above the rest: a gain alone would exceed the peak.
+        # Clicks far above the rest of the sound: a gain alone would exceed the peak.
         self.tone("clicks.wav", "if(lt(mod(t,0.5),0.01),0.9,0.1)")
         for source, out, target in (
             ("quiet.wav", "a.mp3", -16),
@@ -73,7 +73,7 @@ class MediaTest(ScriptTest):
             ("clicks.wav", "a.m4a", -16),
         ):
             self.ok("loudness.py", source, out, "--target", target)
-            # Measured by another filter than the script uses.
+            # Measured with another filter than the one that the script uses.
             command = ["ffmpeg", "-nostdin", "-i", out, "-af", "loudnorm=print_format=json", "-f", "null", "-"]
             done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=self.folder, env=ENVIRONMENT)
             found = json.loads(done.stderr[done.stderr.rindex("{") : done.stderr.rindex("}") + 1])
@@ -116,7 +116,7 @@ class MediaTest(ScriptTest):
         self.assertEqual((picture["width"], picture["height"], picture["r_frame_rate"]), (320, 180, "25/1"))
         self.assertEqual((sound["sample_rate"], sound["channels"]), ("48000", 2))
         self.assertAlmostEqual(float(picture["duration"]), 6.7, delta=0.3)
-        # Bars beside the upright clip, and the still picture at the end, in the middle.
+        # Bars beside the upright clip. The still picture is at the end, in the middle.
         self.assertLess(max(self.pixel("all.mp4", 2.7, 0.1, 0.5)), 20)
         red = self.pixel("all.mp4", 6, 0.5, 0.5)
         self.assertGreater(red[0], 200)
@@ -177,7 +177,7 @@ class MediaTest(ScriptTest):
         self.assertFalse((self.folder / "x.mp4").exists())
 
     def test_subtitles_become_a_track_or_are_drawn(self) -> None:
-        # White letters on a dark ground, so that they can be seen by measuring.
+        # White letters on a dark background, so that their brightness can be measured.
         picture = ["-f", "lavfi", "-i", "color=0x202020:s=640x360:d=4:r=25", "-f", "lavfi", "-i", "sine=300:d=4"]
         self.ffmpeg(*picture, "-pix_fmt", "yuv420p", "film.mp4")
         (self.folder / "s.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nHHHHHHHH 日本\n", encoding="utf-8")

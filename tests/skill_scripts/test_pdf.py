@@ -1,4 +1,4 @@
-"""PDF: forms in every viewer, forms without fields, scans, tables, redaction, tags and the check."""
+"""Tests of PDF files: forms in every viewer, forms without fields, scans, tables, redaction, tags and the check."""
 
 import json
 
@@ -49,7 +49,7 @@ class PdfTest(ScriptTest):
                 self.assertIn(value, shown)
             self.assertNotIn("North", shown)
         self.assertIn("it has no fields", self.fails("fields.py", "flat.pdf"))
-        # poppler and pdfium draw the same, with a tick and the second radio button set.
+        # poppler and pdfium draw the same values, a tick, and the second radio button.
         alike = self.python(
             "import pypdfium2, subprocess\nfrom PIL import Image, ImageChops\n"
             "def look(path):\n"

@@ -1,4 +1,4 @@
-"""Presentations: the house deck, the check of slides, and copies."""
+"""Tests of presentations: the house deck, the check of slides, and copies."""
 
 from support import ScriptTest, need
 

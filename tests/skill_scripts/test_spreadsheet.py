@@ -1,4 +1,4 @@
-"""Workbooks: values computed in place, the house style, and the check."""
+"""Tests of workbooks: values computed in place, the house style, and the check."""
 
 import zipfile
 

@@ -1,4 +1,4 @@
-"""SQLite: CSV with types, texts whose figures are queries, and charts of queries."""
+"""Tests of SQLite: CSV with types, texts with figures from queries, and charts of queries."""
 
 import sqlite3
 from typing import Any

@@ -1,4 +1,4 @@
-"""A collection of passages: what is read, and what is found by questions that are worded otherwise."""
+"""Tests of a collection of passages: the files that it reads, and questions in other words than the passages."""
 
 import json
 import subprocess
@@ -14,7 +14,7 @@ FIXTURES = Path(__file__).parent / "fixtures"
 
 
 class Vehicles(BaseHTTPRequestHandler):
-    """An embedding model that knows what is a vehicle."""
+    """An embedding model that recognizes vehicles."""
 
     asked: ClassVar[list[str]] = []
 
@@ -47,7 +47,7 @@ class VectorstoreTest(ScriptTest):
             any(one["answer"] in hit["text"] for hit in hits) for one, hits in zip(questions, found, strict=True)
         ]
         self.assertGreaterEqual(sum(is_found), 7, is_found)
-        # What a model adds to a question finds the others.
+        # With the additional wordings of a model, all questions find their passages.
         for one in questions:
             also = [part for wording in one.get("also", []) for part in ("--also", wording)]
             [hits] = self.hits("--limit", "3", one["ask"], *also)
@@ -106,7 +106,7 @@ class VectorstoreTest(ScriptTest):
             self.assertEqual(places.get(key), text, places)
         self.assertIn("Report: Word text", places.values())
         self.assertEqual(sum("has six words" in one["text"] for one in passages), 3)
-        # The owner searches it elsewhere.
+        # The extracted index works elsewhere, with its own copy of the search script.
         other = self.folder / "other"
         with zipfile.ZipFile(self.folder / "index.zip") as package:
             package.extractall(other)
@@ -115,7 +115,7 @@ class VectorstoreTest(ScriptTest):
         self.assertRegex(done.stdout, r"^\? milk\?\n\d\.\d\d  in/page.html text: Prices: Bread & milk\n$")
 
     def test_vectors_of_a_model_on_the_machine_do_not_depend_on_the_texts_beside(self) -> None:
-        # Weights by chance: the real ones are 90 MB.
+        # Random weights, because the real ones have 90 MB.
         self.python(
             "import json, numpy\nfrom pathlib import Path\n"
             "random = numpy.random.default_rng(0)\nshapes = {}\n"
@@ -181,6 +181,6 @@ class VectorstoreTest(ScriptTest):
         self.assertIn("vectors of text-embedding-3-small", run(scripts / "index.py", "notes.txt"))
         self.assertEqual(len(Vehicles.asked), 3)
         self.assertIn("line 2", run(scripts / "search.py", "--limit", "1", "conveyance"))
-        # Codes are found by words although the vectors say nothing of them.
+        # The word search finds this passage, although its vector does not match.
         self.assertIn("line 3", run(scripts / "search.py", "--limit", "1", "tax on wine"))
         self.assertFalse((self.folder / "index/texts.jsonl").exists())

@@ -1,8 +1,8 @@
-//! A server of Telegram's Bot API, with people who write to the bot.
+//! A server of Telegram's Bot API, and simulated people who write to the bot.
 //!
-//! It keeps the rules that a bot meets: long polling with one poller, confirmed updates, multipart files, the length
-//! of texts and of button data, markup, "message is not modified", and the pace of messages. A call that breaks the
-//! pace is refused with 429, as Telegram does, and noted as a violation.
+//! The server enforces the rules that a bot must follow: long polling with one poller, confirmed updates, multipart
+//! files, the length of texts and of button data, markup, "message is not modified", and rate limits. Like Telegram,
+//! it rejects calls that exceed a rate limit with 429. It also records them as violations.
 
 mod call;
 mod chat_log;
@@ -35,17 +35,17 @@ pub const BOT: i64 = 4242;
 /// The name of the bot.
 pub const BOT_NAME: &str = "skillet_bot";
 
-/// The longest wait for anything.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest wait for any expected change.
+const TIMEOUT: Duration = Duration::from_secs(180);
 
-/// A server of the Bot API. It listens until it is dropped.
+/// A server of the Bot API. It runs until it is dropped.
 pub struct BotServer {
     stage: Data<BotStage>,
     server: BotHttpServer,
 }
 
 impl BotServer {
-    /// Listens on a free port of 127.0.0.1, on a thread of its own.
+    /// Starts the server on a free port of 127.0.0.1, in its own thread.
     pub fn start() -> Self {
         let stage = Data::new(BotStage::default());
         let server = BotHttpServer::start(stage.clone());
@@ -57,14 +57,14 @@ impl BotServer {
         format!("http://{}", self.server.address())
     }
 
-    /// A person writes to the bot. Returns the id of the message.
+    /// Sends a message of a person to the bot. Returns the id of the message.
     pub fn write(&self, message: PersonMessage) -> i64 {
         let id = self.stage.write(message);
         self.stage.changed();
         id
     }
 
-    /// A person taps the button with that label. Returns the id of the tap.
+    /// Taps the first button whose label contains `label`, as a person. Returns the id of the tap.
     ///
     /// # Panics
     ///
@@ -75,30 +75,30 @@ impl BotServer {
         tap
     }
 
-    /// A person taps a button that the message does not have, as a client can that does not play by the rules.
+    /// Taps a button that the message does not have, as a misbehaving client can. Returns the id of the tap.
     pub fn tap_with(&self, person: &Person, chat: i64, message: i64, data: &str) -> String {
         let tap = self.stage.tap_with(person, chat, message, data);
         self.stage.changed();
         tap
     }
 
-    /// The messages of a chat, in order, as they are now.
+    /// The current messages of a chat, in order.
     pub fn messages(&self, chat: i64) -> Vec<ShownMessage> {
         self.stage.lock().chats.messages(chat)
     }
 
-    /// The messages of the bot in a chat.
+    /// The messages that the bot sent to a chat.
     pub fn sent(&self, chat: i64) -> Vec<ShownMessage> {
         let mut messages = self.messages(chat);
         messages.retain(|message| message.is_of_bot);
         messages
     }
 
-    /// Waits until the bot has a message in the chat for which that is so, and returns it.
+    /// Waits for a message of the bot in the chat that matches the predicate, and returns it.
     ///
     /// # Panics
     ///
-    /// If that takes too long.
+    /// If no such message appears in time.
     pub async fn wait_for(&self, chat: i64, is_so: impl Fn(&ShownMessage) -> bool) -> ShownMessage {
         let find = async {
             loop {
@@ -109,15 +109,15 @@ impl BotServer {
                 changed.await;
             }
         };
-        let found = tokio::time::timeout(PATIENCE, find).await;
+        let found = tokio::time::timeout(TIMEOUT, find).await;
         found.unwrap_or_else(|_| panic!("no such message: {:#?}", self.messages(chat)))
     }
 
-    /// Waits until a call with that method has been made, after the first so many calls, and returns its fields.
+    /// Waits for a call of the method, skipping the first `after` calls, and returns the fields of the call.
     ///
     /// # Panics
     ///
-    /// If that takes too long.
+    /// If no such call arrives in time.
     pub async fn wait_for_call(&self, method: &str, after: usize) -> Value {
         let find = async {
             loop {
@@ -128,44 +128,45 @@ impl BotServer {
                 changed.await;
             }
         };
-        let found = tokio::time::timeout(PATIENCE, find).await;
+        let found = tokio::time::timeout(TIMEOUT, find).await;
         found.unwrap_or_else(|_| panic!("no call of {method}"))
     }
 
-    /// The calls of a method, with their fields.
+    /// The fields of all calls of a method.
     pub fn calls(&self, method: &str) -> Vec<Value> {
         let stage = self.stage.lock();
         let calls = stage.calls.iter().filter(|call| call.method == method);
         calls.map(|call| call.fields.clone()).collect()
     }
 
-    /// The breaches of Telegram's rules.
+    /// The recorded violations of Telegram's rules.
     pub fn violations(&self) -> Vec<String> {
         self.stage.lock().violations.clone()
     }
 
-    /// The updates that no request has confirmed.
+    /// The number of updates that no request has confirmed.
     pub fn unconfirmed(&self) -> usize {
         self.stage.lock().updates.len()
     }
 
-    /// The next call of the method fails in this way.
+    /// Makes the next call of the method fail in the given way.
     pub fn fail(&self, method: &'static str, fault: CallFault) {
         self.stage.lock().faults.push_back((method, fault));
     }
 
-    /// Holds the call that changes a chat after the next so many, forever: before it has an effect, or after.
+    /// Holds a chat-changing call forever, after letting `call` others pass. The call takes effect first if
+    /// `has_effect`.
     pub fn freeze_at(&self, call: usize, has_effect: bool) {
         self.stage.lock().freeze = Some((call, has_effect));
         self.stage.lock().is_frozen = false;
     }
 
-    /// Whether a call is held.
+    /// Whether a call is being held.
     pub fn is_frozen(&self) -> bool {
         self.stage.lock().is_frozen
     }
 
-    /// Holds no call any more.
+    /// Stops holding new calls.
     pub fn thaw(&self) {
         let mut stage = self.stage.lock();
         stage.freeze = None;

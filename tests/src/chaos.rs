@@ -1,7 +1,7 @@
-//! Chaos tests: seeded runs of a whole service whose parts are killed, stopped, cut off and restarted.
+//! Chaos tests: seeded runs of a whole service whose processes are killed, stopped, cut off and restarted.
 //!
-//! After a run, rules check its history. The seed decides what is asked and done, and when, but not how the
-//! processes are scheduled. So a run that found a fault may have to be repeated before it finds it again.
+//! After a run, rules check its history. The seed determines the jobs, the faults and their times, but not the
+//! scheduling of the processes. A run that found a violation may need several repetitions to find it again.
 
 mod check;
 mod client;
@@ -36,7 +36,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 pub use check::{Violation, check};
-use client::{Client, send_surely};
+use client::{Client, send_until_answered};
 pub use clock::WrongClock;
 pub use deployment::Deployment;
 pub use fault::Fault;
@@ -49,50 +49,50 @@ pub use setup::Setup;
 use upload::Uploader;
 pub use world::{Access, World};
 
-/// Seconds for which a worker may be silent here: time is short, but a busy machine is not a dead worker.
+/// The worker silence in seconds. It is short to keep runs short, but longer than a busy machine delays a heartbeat.
 const SILENCE: u16 = 2;
-/// How long the jobs of a run may take to end when everything is in order again.
-const PATIENCE: Duration = Duration::from_secs(300);
-/// Violations after which no more runs begin.
+/// The longest time until the jobs of a run end after the last fault is repaired.
+const TIMEOUT: Duration = Duration::from_secs(300);
+/// The number of runs with violations after which no more runs begin.
 const MAX_BROKEN_RUNS: usize = 5;
 
-/// Which runs.
+/// The options of a series of runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How a service is started; the silence is shortened.
+    /// The setup of each service. Its worker silence is replaced by a shorter one.
     pub setup: Setup,
-    /// The seed of the first run; each further one has the next.
+    /// The seed of the first run. Each later run has the next seed.
     pub seed: u64,
-    /// How many.
+    /// The number of runs.
     pub runs: u64,
-    /// How many services run at once, one after the other in each.
+    /// The number of services that run concurrently. Each service plays its runs one after the other.
     pub worlds: usize,
-    /// What the services are deployed with; `None` if the seed decides.
+    /// The deployment of the services. If `None`, the seed determines it.
     pub deployment: Option<Deployment>,
 }
 
-/// What came of runs.
+/// The results of a series of runs.
 #[derive(Debug, Default, Serialize)]
 pub struct Summary {
-    /// Runs that were made.
+    /// The number of completed runs.
     pub runs: usize,
-    /// Jobs that were sent.
+    /// The number of submitted jobs.
     pub jobs: usize,
-    /// Events that their logs have.
+    /// The number of events in the logs of all jobs.
     pub events: usize,
-    /// How long the longest run took, in seconds.
+    /// The duration of the longest run in seconds.
     pub longest_seconds: f64,
-    /// Events that receivers of webhooks accepted.
+    /// The number of deliveries that webhook receivers accepted.
     pub deliveries: usize,
-    /// How many of them were repetitions.
+    /// The number of these deliveries that were repetitions.
     pub repeated: usize,
-    /// What became of the jobs.
+    /// The number of jobs by final status.
     pub ends: BTreeMap<String, usize>,
-    /// Attempts that ended before their job did, by cause.
+    /// The number of attempts that ended before their job did, by cause.
     pub retries: BTreeMap<String, usize>,
-    /// What was done to the service.
+    /// The number of injected faults by name.
     pub faults: BTreeMap<&'static str, usize>,
-    /// What must not be, a text each run, with all that is known of it.
+    /// A report for each run with violations, with the schedule and the relevant logs.
     pub violations: Vec<String>,
 }
 
@@ -120,23 +120,23 @@ impl Summary {
     }
 }
 
-/// A run that is over.
+/// A completed run.
 struct Played {
-    /// What was done to the service.
+    /// The faults that were injected.
     inflicted: Vec<Fault>,
     history: History,
-    /// How long it took.
+    /// The duration of the run.
     took: Duration,
-    /// What is wrong, with all that helps to understand it.
+    /// The report, if the run has violations.
     report: Option<String>,
 }
 
-/// Makes the runs. `progress` gets the summary after each.
+/// Plays the runs. `progress` receives the summary after each run.
 pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyhow::Result<Summary> {
     let groups = deployment::groups(options.seed..options.seed + options.runs);
     let groups = Arc::new(Mutex::new(groups));
     let (sender, mut played) = mpsc::channel(options.worlds.max(1));
-    // Those that are in the middle of a run when this is dropped end with it.
+    // Dropping the set also ends the services that are in the middle of a run.
     let mut worlds = JoinSet::new();
     for _ in 0..options.worlds.max(1) {
         let (options, sender) = (options.clone(), sender.clone());
@@ -144,7 +144,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyho
         worlds.spawn(async move {
             let done = play_all(&options, &groups, &sender).await;
             if let Err(error) = done {
-                // The receiver may have stopped listening.
+                // The receiver may have been dropped.
                 let _ = sender.send(Err(error)).await;
             }
         });
@@ -161,7 +161,7 @@ pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyho
     Ok(summary)
 }
 
-/// Plays the runs that no other service has taken, one after the other.
+/// Plays runs that no other service has taken, one after the other.
 async fn play_all(
     options: &Options,
     groups: &Mutex<VecDeque<Range<u64>>>,
@@ -192,7 +192,7 @@ async fn play_all(
             };
             let played = play(&mut own, schedule).await;
             let played = played.with_context(|| format!("the run of seed {seed}"))?;
-            // What a broken run left behind is none of the next one's.
+            // A run with violations may leave its service in a bad state, so the next run gets a new service.
             world = played.report.is_none().then_some(own);
             if sender.send(Ok(played)).await.is_err() {
                 return Ok(());
@@ -216,7 +216,7 @@ async fn begin(setup: &Setup, deployment: Deployment) -> anyhow::Result<World> {
     Ok(world)
 }
 
-/// Plays a schedule in a service in which all is in order, and leaves it so.
+/// Plays a schedule in a healthy service and leaves the service healthy.
 async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
     let run = format!("run-{}", schedule.seed);
     let keys = (0..schedule.jobs.len()).map(|number| format!("{run}.{number}"));
@@ -251,7 +251,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         }
         world.heal().await
     };
-    let lived = timeout(PATIENCE, async { tokio::try_join!(living, trouble) }).await;
+    let lived = timeout(TIMEOUT, async { tokio::try_join!(living, trouble) }).await;
     let is_over = lived.is_ok();
     if let Ok(lived) = lived {
         lived?;
@@ -278,7 +278,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
     })
 }
 
-/// Begins the conversation of a run, if it has a job of one; returns its id.
+/// Creates the conversation of a run if one of its jobs needs it, and returns its id or an empty string.
 async fn begin_conversation(
     world: &World,
     planned: &[(String, schedule::Planned)],
@@ -293,12 +293,12 @@ async fn begin_conversation(
         .access(0)
         .request(0, reqwest::Method::POST, "/v1/conversations");
     let request = request.json(&serde_json::json!({"agent": "default"}));
-    let (_, conversation) = send_surely(&request).await;
+    let (_, conversation) = send_until_answered(&request).await;
     let id = conversation["id"].as_str();
     Ok(id.context("a conversation has an id")?.to_owned())
 }
 
-/// All that helps to understand what went wrong.
+/// Writes the report of a run with violations: the schedule, the violations, and the logs of the jobs and processes.
 fn describe(
     world: &World,
     schedule: &Schedule,
@@ -330,7 +330,7 @@ fn describe(
         );
     }
     for called in ["worker", "api"] {
-        // The last is that of a process which ends.
+        // A process that exits with an error logs `error: `.
         let warnings = world.log_lines(called, &["WARN", "ERROR", "error: "]);
         report += &format!("\nwarnings of {called}:\n{warnings}");
     }

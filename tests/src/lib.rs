@@ -1,5 +1,5 @@
-//! Foundations of the tests: processes, a scripted model server, a server of the Bot API, a receiver of webhooks,
-//! PgBouncer, a replicated database, an S3 server, and chaos runs.
+//! Test infrastructure: processes, a scripted model server, a Bot API server, a webhook receiver, PgBouncer, a
+//! replicated database, an S3 server, and chaos runs.
 
 pub mod bot_server;
 pub mod chaos;

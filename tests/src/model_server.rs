@@ -1,8 +1,8 @@
-//! A model that says what a test tells it to: a real HTTP server that speaks both providers' wire
-//! formats, and that refuses every request a real provider would refuse.
+//! A scripted model server: a real HTTP server that supports both providers' wire formats and rejects every request
+//! that a real provider would reject.
 //!
-//! Jobs that run in parallel share one server. What keeps them apart is a marker: the script `abc`
-//! answers the requests whose first user text contains `#abc`.
+//! Jobs that run in parallel share one server. Markers separate them: the script `abc` answers the requests whose
+//! first user text contains `#abc`.
 //!
 //! ```no_run
 //! use serde_json::json;
@@ -51,32 +51,32 @@ pub use self::reply::Reply;
 pub use self::request::Request;
 use self::stage::Stage;
 
-/// The scripted model. It listens until it is dropped.
+/// The scripted model server. It runs until it is dropped.
 pub struct ModelServer {
     stage: Data<Stage>,
     server: Server,
 }
 
 impl ModelServer {
-    /// Listens on a free port of 127.0.0.1, on threads of its own, so that tests with different
-    /// runtimes can share it.
+    /// Starts the server on a free port of 127.0.0.1. It has its own threads, so that tests with different runtimes
+    /// can share it.
     pub fn start() -> Self {
         let stage = Data::new(Stage::default());
         let server = Server::start(stage.clone());
         Self { stage, server }
     }
 
-    /// The value for `ANTHROPIC_BASE_URL`: `http://127.0.0.1:PORT`.
+    /// The value of `ANTHROPIC_BASE_URL`: `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> String {
         format!("http://{}", self.server.address())
     }
 
-    /// The value for `OPENAI_BASE_URL`: `http://127.0.0.1:PORT/v1`.
+    /// The value of `OPENAI_BASE_URL`: `http://127.0.0.1:PORT/v1`.
     pub fn openai_base_url(&self) -> String {
         format!("{}/v1", self.base_url())
     }
 
-    /// Answers the requests marked `#marker` with these replies, one each. Further calls append.
+    /// Answers each request marked `#marker` with the next of these replies. Further calls append replies.
     ///
     /// # Panics
     ///
@@ -85,8 +85,8 @@ impl ModelServer {
         self.stage.script(marker, replies.into_iter().collect());
     }
 
-    /// Answers every request marked `#marker` with what `rule` says. Several jobs may share the
-    /// marker, even with the same prompt. The rule runs on the server's threads: it may not block.
+    /// Answers every request marked `#marker` with the result of `rule`. Several jobs may share the marker, even with
+    /// the same prompt. The rule runs on the server's threads and must not block.
     ///
     /// # Panics
     ///
@@ -99,71 +99,71 @@ impl ModelServer {
         self.stage.add(marker, Script::rule(rule));
     }
 
-    /// The same for the jobs of a conversation: their requests may begin in another way than those before, with
-    /// a summary or another system prompt, if what they hand back are replies that the model gave.
+    /// Like `script_with`, but for the jobs of a conversation. Their requests may begin differently from earlier
+    /// ones, for example with a summary or another system prompt, as long as all assistant messages are replies that
+    /// the model gave.
     ///
     /// # Panics
     ///
-    /// As [`script_with`](Self::script_with).
+    /// Same as [`script_with`](Self::script_with).
     pub fn script_conversation(
         &self,
         marker: &str,
         rule: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) {
         self.script_with(marker, rule);
-        self.stage.begin_anew(marker);
+        self.stage.allow_new_beginning(marker);
     }
 
-    /// Pauses this long before every answer that has no delay of its own.
+    /// Sets the delay of all replies that have no delay of their own.
     pub fn set_delay(&self, delay: Duration) {
         self.stage.set_delay(delay);
     }
 
-    /// The requests marked `#marker` as received and in order, refused ones included; of very many
-    /// only the latest.
+    /// The requests marked `#marker`, in order, including rejected ones. Only the latest requests are kept.
     pub fn requests(&self, marker: &str) -> Vec<Request> {
         self.stage.requests(marker)
     }
 
-    /// Forgets the script and all that was asked under its marker.
+    /// Deletes the script and the recorded requests of a marker.
     pub fn forget(&self, marker: &str) {
         self.stage.forget(marker);
     }
 
-    /// How many of the scripted replies are still to be given; 0 for a rule.
+    /// The number of scripted replies that are left; 0 for a rule.
     pub fn remaining(&self, marker: &str) -> usize {
         self.stage.remaining(marker)
     }
 
-    /// What was wrong with the requests, in sentences. Each of them was answered with 400.
+    /// The violations found in requests, as sentences. Each of these requests was rejected with 400.
     pub fn violations(&self) -> Vec<String> {
         self.stage.violations()
     }
 
-    /// Waits until a [`Reply::stall`] has said all it says.
+    /// Waits until a [`Reply::stall`] has sent its first half.
     ///
     /// # Panics
     ///
-    /// If that does not happen within ten seconds.
+    /// If that takes longer than ten seconds.
     pub async fn stalled(&self, marker: &str) {
         self.stage.watcher(marker).stalled().await;
     }
 
-    /// Lets the replies that are stalled now go on to their end.
+    /// Lets the currently stalled replies continue.
     pub fn release(&self, marker: &str) {
         self.stage.watcher(marker).release();
     }
 
-    /// Waits until a client has hung up before its answer was complete, and says when the first did.
+    /// Waits until a client hangs up before its response is complete, and returns the time of the first hang-up.
     ///
     /// # Panics
     ///
-    /// If that does not happen within ten seconds.
+    /// If that takes longer than ten seconds.
     pub async fn hung_up(&self, marker: &str) -> Instant {
         self.stage.watcher(marker).hung_up().await
     }
 
-    /// When clients hung up before their answer was complete.
+    /// The times at which clients hung up before their response was complete.
     pub fn hang_ups(&self, marker: &str) -> Vec<Instant> {
         self.stage.watcher(marker).hang_ups()
     }

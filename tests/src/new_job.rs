@@ -1,4 +1,4 @@
-//! A job that does nothing, as the API stores it.
+//! A job that does nothing, in the form in which the API stores it.
 
 use serde_json::Map;
 use shared::db::job::{Needs, NewJobRow};
@@ -7,7 +7,7 @@ use shared::id::{JobId, TenantId};
 use shared::job::{JobRequest, Priority, Target};
 use shared::limits::Limits;
 
-/// Such a job of the skill `shell`.
+/// Returns a new job of the tenant with the skill `shell`.
 pub fn new_job(tenant: TenantId) -> NewJobRow {
     NewJobRow {
         id: JobId::new(),

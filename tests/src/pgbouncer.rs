@@ -11,24 +11,24 @@ use anyhow::{Context, ensure};
 use reqwest::Url;
 use tempfile::TempDir;
 
-/// How long it may take to start.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The startup timeout.
+const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A PgBouncer, stopped when dropped.
+/// A PgBouncer process, killed when dropped.
 pub struct PgBouncer {
-    /// `None` after it was killed.
+    /// `None` after the process was killed.
     process: Option<Child>,
     port: u16,
     settings: PathBuf,
-    /// The directory of the server's socket.
+    /// The directory of the database server's socket.
     socket: PathBuf,
-    /// The URL of the database by way of the pooler.
+    /// The URL of the database through PgBouncer.
     pub url: String,
     _home: TempDir,
 }
 
 impl PgBouncer {
-    /// Starts one before a database whose server listens on a Unix socket, with so many connections to it.
+    /// Starts PgBouncer for a database on a Unix socket, with the given pool mode and number of server connections.
     pub fn start(database_url: &str, mode: &str, connections: u32) -> anyhow::Result<Self> {
         let direct = Url::parse(database_url)?;
         let name = direct.path().trim_start_matches('/').to_owned();
@@ -64,14 +64,14 @@ impl PgBouncer {
         Ok(pooler)
     }
 
-    /// Starts it where it was, and returns when it listens; says whether it was away.
+    /// Starts PgBouncer again on the same port and waits until it listens. Returns whether it was stopped before.
     pub fn start_again(&mut self) -> anyhow::Result<bool> {
         if self.process.is_some() {
             return Ok(false);
         }
         let mut command = Command::new("pgbouncer");
         if rustix::process::geteuid().is_root() {
-            // It refuses to be root. Only the server's own user and group may enter its directory.
+            // PgBouncer refuses to run as root. Only the server's own user and group may enter the socket directory.
             let directory = std::fs::metadata(&self.socket)?;
             let server = std::fs::metadata(self.socket.join(".s.PGSQL.5432"))?;
             command.uid(server.uid()).gid(directory.gid());
@@ -79,13 +79,13 @@ impl PgBouncer {
         self.process = Some(command.arg("-q").arg(&self.settings).spawn()?);
         let begun_at = Instant::now();
         while TcpStream::connect(("127.0.0.1", self.port)).is_err() {
-            ensure!(begun_at.elapsed() < PATIENCE, "PgBouncer did not start");
+            ensure!(begun_at.elapsed() < TIMEOUT, "PgBouncer did not start");
             std::thread::sleep(Duration::from_millis(10));
         }
         Ok(true)
     }
 
-    /// Ends it as a crash would; says whether it was there.
+    /// Kills PgBouncer with SIGKILL. Returns whether it was running.
     pub fn kill(&mut self) -> anyhow::Result<bool> {
         let Some(mut process) = self.process.take() else {
             return Ok(false);
@@ -95,7 +95,7 @@ impl PgBouncer {
         Ok(true)
     }
 
-    /// The value of SKILLET_DATABASE_POOLING for its transaction mode.
+    /// The value of SKILLET_DATABASE_POOLING for PgBouncer in transaction mode.
     pub fn pooling() -> anyhow::Result<&'static str> {
         Ok(if keeps_statements()? {
             "transaction"
@@ -107,18 +107,18 @@ impl PgBouncer {
 
 impl Drop for PgBouncer {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended by itself.
         let _ = self.kill();
     }
 }
 
-/// Whether it is installed.
+/// Whether PgBouncer is installed.
 pub(crate) fn is_installed() -> bool {
     let version = Command::new("pgbouncer").arg("--version").output();
     version.is_ok_and(|output| output.status.success())
 }
 
-/// Whether the installed version knows prepared statements, as 1.21 and newer do.
+/// Whether the installed version supports prepared statements in transaction mode (1.21 and newer).
 fn keeps_statements() -> anyhow::Result<bool> {
     let printed = Command::new("pgbouncer").arg("--version").output()?;
     let printed = String::from_utf8(printed.stdout)?;

@@ -14,11 +14,11 @@ pub struct Process {
 }
 
 impl Process {
-    /// Starts the program with an environment of its own, its log going to a file.
+    /// Starts the program with the given environment. Its standard error is appended to the log file.
     ///
     /// # Panics
     ///
-    /// If it cannot be run.
+    /// If the program cannot be run.
     pub fn start(
         program: &Path,
         arguments: &[&str],
@@ -30,11 +30,11 @@ impl Process {
         Self::spawn(command, environment, log)
     }
 
-    /// The same through a program that runs it, as `nice` does.
+    /// Starts the program through a wrapper command such as `nice`.
     ///
     /// # Panics
     ///
-    /// If either cannot be run.
+    /// If the wrapper or the program cannot be run.
     pub fn start_through(
         wrapper: &[&str],
         program: &Path,
@@ -64,15 +64,15 @@ impl Process {
         Self { child }
     }
 
-    /// The first line that it prints, and on a later call the next one; empty if it ends before that.
+    /// Returns the next line that the process prints, or an empty string if the process ends first.
     ///
     /// # Panics
     ///
-    /// If it is no text.
+    /// If the line is not valid UTF-8.
     pub fn first_line(&mut self) -> String {
         let stdout = self.child.stdout.as_mut().expect("it is piped");
         let (mut line, mut byte) = (Vec::new(), [0]);
-        // A buffer could take more than the line.
+        // A buffered reader could read past the end of the line.
         while !line.ends_with(b"\n") && stdout.read(&mut byte).expect("a pipe can be read") > 0 {
             line.push(byte[0]);
         }
@@ -84,40 +84,40 @@ impl Process {
     ///
     /// # Panics
     ///
-    /// If the process was waited for already.
+    /// If the process has already been waited for.
     pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).expect("the process is ours");
     }
 
-    /// Ends it as a power cut would.
+    /// Kills the process with SIGKILL and waits for it.
     ///
     /// # Panics
     ///
-    /// If that cannot be done.
+    /// If the process cannot be killed.
     pub fn kill(&mut self) {
         self.child.kill().expect("the process is ours");
         self.child.wait().expect("the process is ours");
     }
 
-    /// Waits for its end; whether it was a success.
+    /// Waits for the process to end and returns whether it succeeded.
     ///
     /// # Panics
     ///
-    /// If that cannot be done.
+    /// If waiting fails.
     pub fn wait(&mut self) -> bool {
         self.child.wait().expect("the process is ours").success()
     }
 
-    /// How it ended, if it has.
+    /// Returns the exit status if the process has ended.
     ///
     /// # Panics
     ///
-    /// If that cannot be said.
+    /// If the status cannot be read.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("the process is ours")
     }
 
-    /// Waits for its end while the test goes on; `None` if it takes longer than that.
+    /// Waits for the process to end without blocking the test. Returns `None` on a timeout.
     pub async fn end_within(&mut self, patience: Duration) -> Option<ExitStatus> {
         let begun_at = Instant::now();
         while begun_at.elapsed() < patience {
@@ -129,11 +129,11 @@ impl Process {
         None
     }
 
-    /// How much memory of its own it has now. Pages of the program's file do not count: the first requests read many.
+    /// The current anonymous resident memory. File-backed pages do not count because the first requests load many.
     ///
     /// # Panics
     ///
-    /// If it is gone.
+    /// If the process has ended.
     pub fn resident_kilobytes(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()));
         let status = status.expect("the process is there");
@@ -144,7 +144,7 @@ impl Process {
         number.expect("the kernel says it in kB")
     }
 
-    /// Its process id.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.child.id()
     }

@@ -1,4 +1,4 @@
-//! A receiver of webhooks that behaves as a test says.
+//! A webhook receiver with scripted behavior.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,27 +11,27 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// How long requests may take to come: busy machines are slow.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest wait for requests. Busy machines are slow.
+const TIMEOUT: Duration = Duration::from_secs(180);
 const PAUSE: Duration = Duration::from_millis(20);
 
-/// What the receiver does with a request.
+/// The behavior of the receiver for each request.
 #[derive(Clone, Debug)]
 pub enum Behavior {
-    /// Answers with a status, headers and a body.
+    /// Responds with a status, headers and a body.
     Answer(u16, &'static str, &'static str),
-    /// Never answers.
+    /// Never responds.
     Hang,
-    /// Closes the connection before the answer.
+    /// Closes the connection before the response.
     CloseEarly,
-    /// Closes the connection in the middle of the answer's body.
+    /// Closes the connection in the middle of the response body.
     CloseInBody,
-    /// Answers with that status and a gigabyte.
+    /// Responds with the given status and a body of a gigabyte.
     Endless(u16),
 }
 
 impl Behavior {
-    /// Accepts a request.
+    /// Accepts each request.
     pub const ACCEPT: Self = Self::Answer(204, "", "");
 
     fn accepts(&self) -> bool {
@@ -39,29 +39,29 @@ impl Behavior {
     }
 }
 
-/// A request that came.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Received {
-    /// Its headers, by their names in lower case.
+    /// The headers, by their names in lower case.
     pub headers: HashMap<String, String>,
-    /// Its body.
+    /// The body.
     pub body: Vec<u8>,
-    /// Whether the answer accepts it.
+    /// Whether the response accepts the request.
     pub is_accepted: bool,
 }
 
 impl Received {
-    /// The body, unverified.
+    /// The body as JSON, without verification of the signature.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 
-    /// The id of the event.
+    /// The id of the webhook event.
     pub fn id(&self) -> &str {
         self.header("webhook-id").unwrap_or_default()
     }
 
-    /// The type of the event.
+    /// The type of the webhook event.
     pub fn kind(&self) -> String {
         let kind = &self.json()["type"];
         kind.as_str().unwrap_or_default().to_owned()
@@ -73,7 +73,7 @@ impl Received {
         signatures.split_whitespace().count()
     }
 
-    /// The content, if the secret signed it.
+    /// Verifies the signature with the secret and returns the content.
     pub fn verify(&self, secret: &str) -> Result<Value, WebhookError> {
         verify_webhook(&self.body, |name| self.header(name), &[secret])
     }
@@ -83,9 +83,9 @@ impl Received {
     }
 }
 
-/// A receiver on a port of its own.
+/// A webhook receiver on its own port.
 pub struct Receiver {
-    /// Its address.
+    /// The URL of the receiver.
     pub url: String,
     state: Arc<Mutex<ReceiverState>>,
     _server: JoinSet<()>,
@@ -94,15 +94,15 @@ pub struct Receiver {
 struct ReceiverState {
     behavior: Behavior,
     received: Vec<Received>,
-    /// Requests that are being answered, and the most there were at once.
+    /// The number of requests in progress, and its maximum so far.
     open: usize,
     most_open: usize,
-    /// Bytes of endless answers that were taken.
+    /// The number of bytes of endless responses that the sender has read.
     sent: usize,
 }
 
 impl Receiver {
-    /// Starts one.
+    /// Starts a receiver.
     ///
     /// # Panics
     ///
@@ -126,41 +126,41 @@ impl Receiver {
         }
     }
 
-    /// One that accepts all.
+    /// Starts a receiver that accepts all requests.
     pub async fn accepting() -> Self {
         Self::start(Behavior::ACCEPT).await
     }
 
-    /// Changes what it does with the requests that come from now on.
+    /// Changes the behavior for future requests.
     pub fn set(&self, behavior: Behavior) {
         lock(&self.state).behavior = behavior;
     }
 
-    /// What came.
+    /// All received requests.
     pub fn received(&self) -> Vec<Received> {
         lock(&self.state).received.clone()
     }
 
-    /// What came since the last call.
+    /// The requests received since the last call.
     pub fn take_received(&self) -> Vec<Received> {
         std::mem::take(&mut lock(&self.state).received)
     }
 
-    /// The most requests that were being answered at once.
+    /// The highest number of requests that were in progress at the same time.
     pub fn most_open(&self) -> usize {
         lock(&self.state).most_open
     }
 
-    /// Bytes of endless answers that were taken.
+    /// The number of bytes of endless responses that the sender has read.
     pub fn sent(&self) -> usize {
         lock(&self.state).sent
     }
 
-    /// What came, when there are so many requests.
+    /// Waits for at least `count` requests and returns all received requests.
     ///
     /// # Panics
     ///
-    /// If they do not come.
+    /// If they do not arrive in time.
     pub async fn until(&self, count: usize) -> Vec<Received> {
         let begun_at = Instant::now();
         loop {
@@ -169,7 +169,7 @@ impl Receiver {
                 return received;
             }
             assert!(
-                begun_at.elapsed() < PATIENCE,
+                begun_at.elapsed() < TIMEOUT,
                 "{count} requests did not come"
             );
             sleep(PAUSE).await;
@@ -214,7 +214,7 @@ async fn serve(mut connection: TcpStream, state: Arc<Mutex<ReceiverState>>) -> s
     answered
 }
 
-/// The headers and the body of a request; `None` if the sender has gone before its end.
+/// Reads the headers and the body of a request. Returns `None` if the sender closes the connection early.
 async fn read(
     connection: &mut TcpStream,
 ) -> std::io::Result<Option<(HashMap<String, String>, Vec<u8>)>> {
@@ -260,7 +260,7 @@ async fn answer(
             connection.write_all(text.as_bytes()).await
         }
         Behavior::Hang => {
-            // Until the sender has had enough.
+            // Wait until the sender closes the connection.
             let mut rest = [0; 1];
             connection.read(&mut rest).await.map(drop)
         }

@@ -14,18 +14,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{Connection, PgConnection};
 use tempfile::TempDir;
 
-/// How long a step may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(90);
+/// The longest that one step may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(90);
 const PAUSE: Duration = Duration::from_millis(20);
-/// The user of the database.
+/// The database user.
 const USER: &str = "skillet";
 
-/// Whether the programs that this needs are there.
+/// Whether the required Postgres programs are installed.
 pub(crate) fn is_installed() -> bool {
     Installation::find().is_ok()
 }
 
-/// A primary, and a standby that has everything that the primary has committed. Both end when this is dropped.
+/// A primary and a synchronous standby, which has every commit of the primary. Both are killed when this is dropped.
 pub struct ReplicatedPostgres {
     primary: Server,
     standby: Server,
@@ -37,18 +37,19 @@ pub struct ReplicatedPostgres {
 /// A way in which the primary is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// Its processes are killed: connections to it are closed.
+    /// The processes of the primary are killed, so connections to it are closed.
     Killed,
-    /// Its processes are stopped: connections to it stay open, and nothing answers. It never goes on.
+    /// The processes of the primary are stopped for good. Connections to it stay open, but nothing answers.
     Silent,
-    /// It is set to read only. Connections to it stay open.
+    /// The primary becomes read-only. Connections to it stay open.
     ReadOnly,
-    /// It goes on, as one that the promoted standby and its tool cannot reach. Its commits wait for the standby.
+    /// The primary keeps running, but the promoted standby and its tool cannot reach it. Its commits wait for the
+    /// standby.
     CutOff,
 }
 
 impl ReplicatedPostgres {
-    /// Starts both, and waits until the standby is synchronous.
+    /// Starts both servers and waits until the standby is synchronous.
     pub async fn start() -> anyhow::Result<Self> {
         let installation = Installation::find()?;
         let home = tempfile::tempdir()?;
@@ -74,18 +75,18 @@ impl ReplicatedPostgres {
         Ok(replicated)
     }
 
-    /// The URL of a database, with both servers.
+    /// The URL of a database with the addresses of both servers.
     pub fn url(&self, database: &str) -> String {
         let [one, two] = self.ports;
         format!("postgres://{USER}@127.0.0.1:{one},127.0.0.1:{two}/{database}")
     }
 
-    /// The URL of a database on the primary alone.
+    /// The URL of a database on the primary only.
     pub fn primary_url(&self, database: &str) -> String {
         self.primary.url(database)
     }
 
-    /// Takes the primary away.
+    /// Makes the primary fail in the given way.
     pub async fn lose_primary(&self, loss: Loss) -> anyhow::Result<()> {
         match loss {
             Loss::Killed => self.primary.signal_all(Signal::KILL),
@@ -95,12 +96,12 @@ impl ReplicatedPostgres {
         }
     }
 
-    /// Kills the standby, promoted or not. Commits on the primary then wait for good.
+    /// Kills the standby, whether or not it was promoted. Commits on the primary then wait forever.
     pub fn lose_standby(&self) -> anyhow::Result<()> {
         self.standby.signal_all(Signal::KILL)
     }
 
-    /// Promotes the standby, which waits for no other server from then on. Returns when it accepts writes.
+    /// Promotes the standby and waits until it accepts writes. It has no synchronous standby itself.
     pub fn promote(&self) -> anyhow::Result<()> {
         self.installation.run(
             Command::new(self.installation.program("pg_ctl"))
@@ -109,7 +110,7 @@ impl ReplicatedPostgres {
         )
     }
 
-    /// Makes the promoted standby the primary, and a copy of it, where the lost primary was, its standby.
+    /// Makes the promoted standby the primary, and replaces the lost primary with a new standby.
     pub async fn replace_lost(&mut self) -> anyhow::Result<()> {
         std::mem::swap(&mut self.primary, &mut self.standby);
         self.standby.kill();
@@ -119,7 +120,7 @@ impl ReplicatedPostgres {
         self.await_standby().await
     }
 
-    /// Lets commits on the primary wait for the standby from now on.
+    /// Makes commits on the primary wait for the standby from now on, and waits until the standby is synchronous.
     async fn await_standby(&self) -> anyhow::Result<()> {
         self.primary.set("synchronous_standby_names = '*'").await?;
         let mut primary = PgConnection::connect(&self.primary.url("postgres")).await?;
@@ -130,13 +131,13 @@ impl ReplicatedPostgres {
             if standbys == 1 {
                 return Ok(());
             }
-            ensure!(begun_at.elapsed() < PATIENCE, "no standby is synchronous");
+            ensure!(begun_at.elapsed() < TIMEOUT, "no standby is synchronous");
             tokio::time::sleep(PAUSE).await;
         }
     }
 }
 
-/// The programs of Postgres and the user who runs them: they refuse to be run by root.
+/// The Postgres programs and the user that runs them. They refuse to run as root.
 struct Installation {
     directory: PathBuf,
     user: Option<u32>,
@@ -200,7 +201,7 @@ fn free_port() -> anyhow::Result<u16> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
 }
 
-/// A server, killed when dropped.
+/// A Postgres server, killed when dropped.
 struct Server {
     process: Option<Child>,
     data: PathBuf,
@@ -214,10 +215,10 @@ impl Server {
             format!("port={port}"),
             "unix_socket_directories=".to_owned(),
             "max_connections=200".to_owned(),
-            // Processes are killed, and the machine is not.
+            // Tests kill processes, not the machine, so no fsync is needed.
             "fsync=off".to_owned(),
             "jit=off".to_owned(),
-            // Files of the data directory, which is removed: killed processes remove nothing.
+            // Keep shared memory in the data directory, which is removed. Killed processes do not clean up.
             "dynamic_shared_memory_type=mmap".to_owned(),
         ];
         let mut command = Command::new(installation.program("postgres"));
@@ -235,7 +236,7 @@ impl Server {
         })
     }
 
-    /// Starts a standby of this server, which waits for no other server after a promotion.
+    /// Starts a standby of this server. After a promotion it has no synchronous standby.
     async fn copy(
         &self,
         installation: &Installation,
@@ -266,13 +267,13 @@ impl Server {
         loop {
             match PgConnection::connect(&self.url("postgres")).await {
                 Ok(connection) => return Ok(connection.close().await?),
-                Err(error) => ensure!(begun_at.elapsed() < PATIENCE, "{error}"),
+                Err(error) => ensure!(begun_at.elapsed() < TIMEOUT, "{error}"),
             }
             tokio::time::sleep(PAUSE).await;
         }
     }
 
-    /// Changes a setting of the server.
+    /// Changes a setting of the server and reloads its configuration.
     async fn set(&self, setting: &str) -> anyhow::Result<()> {
         let mut connection = PgConnection::connect(&self.url("postgres")).await?;
         let change = format!("alter system set {setting}");
@@ -292,17 +293,17 @@ impl Server {
         self.remove_shared_memory();
     }
 
-    /// Removes the System V segment of a killed server. The system has at most 4,096 of them.
+    /// Removes the System V segment of a killed server. The system allows at most 4,096 segments.
     fn remove_shared_memory(&self) {
         let state = fs::read_to_string(self.data.join("postmaster.pid")).unwrap_or_default();
-        // The seventh line has the key and the id of the segment.
+        // The seventh line contains the key and the id of the segment.
         let line = state.lines().nth(6).unwrap_or_default();
         if let Some(id) = line.split_whitespace().nth(1) {
             let _ = Command::new("ipcrm").args(["-m", id]).output();
         }
     }
 
-    /// Sends a signal to the server and then to its children: it starts no more of them.
+    /// Sends a signal to the server first, so that it starts no more children, and then to its children.
     fn signal_all(&self, signal: Signal) -> anyhow::Result<()> {
         let Some(process) = &self.process else {
             return Ok(());
@@ -311,7 +312,7 @@ impl Server {
         let children = children(server)?;
         kill_process(server, signal)?;
         for child in children {
-            // It may have ended.
+            // The child may have ended.
             let _ = kill_process(child, signal);
         }
         Ok(())

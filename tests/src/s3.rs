@@ -1,4 +1,4 @@
-//! An S3 server with a gate in front of it that can be paused and closed.
+//! An S3 server behind a proxy (the gate) that can be paused and closed.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -17,11 +17,11 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-/// The Python package of the server, <https://github.com/getmoto/moto>, which keeps its objects in memory.
+/// The Python package of the server, <https://github.com/getmoto/moto>. It keeps its objects in memory.
 pub const PACKAGE: &str = "moto[server]==5.2.5";
-/// The pause between two looks at connections that end.
+/// The interval of the check for closed connections.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Prints its port and serves until standard input ends: with the test, however that ends.
+/// Prints the port and serves until standard input is closed, that is, until the test exits for any reason.
 const SERVE: &str = "import sys
 from moto.server import ThreadedMotoServer
 server = ThreadedMotoServer(ip_address='127.0.0.1', port=0, verbose=False)
@@ -31,12 +31,12 @@ sys.stdin.read()";
 
 /// An S3 service with the bucket `bucket`, behind a gate that a test can close.
 pub struct S3 {
-    /// Where the service is without the gate.
+    /// The address of the service without the gate.
     direct: String,
-    /// Where it is behind the gate.
+    /// The address of the gate.
     url: String,
     gate: watch::Sender<Gate>,
-    /// The heads of requests that came through the gate.
+    /// The heads of the requests that passed the gate.
     heads: Arc<Mutex<Vec<String>>>,
     http: Client,
     server: Child,
@@ -46,16 +46,16 @@ pub struct S3 {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Gate {
     Open,
-    /// Nothing passes, and connections stay.
+    /// No bytes pass, but connections stay open.
     Paused,
-    /// Connections end at once.
+    /// Existing and new connections are closed at once.
     Closed,
 }
 
 impl S3 {
-    /// Starts it with a Python that has [`PACKAGE`], and with more variables.
+    /// Starts the service with a Python that has [`PACKAGE`] installed, and with additional environment variables.
     pub async fn start(python: &Path, environment: &[(&str, &str)]) -> anyhow::Result<Self> {
-        // Another test may have been first.
+        // Another test of this process may have installed the provider first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut server = Command::new(python)
             .args(["-c", SERVE])
@@ -89,7 +89,7 @@ impl S3 {
         Ok(s3)
     }
 
-    /// What a service needs to keep its assets in that bucket.
+    /// The environment variables of an API or worker that keeps its assets in the bucket.
     pub fn environment(&self, bucket: &str) -> Vec<(&'static str, String)> {
         vec![
             ("SKILLET_ASSETS", format!("s3://{bucket}/some/prefix")),
@@ -101,7 +101,7 @@ impl S3 {
         ]
     }
 
-    /// Sends a request past the gate; the answer's text.
+    /// Sends a request that bypasses the gate, and returns the text of the response.
     pub async fn request(&self, method: Method, path: &str) -> anyhow::Result<String> {
         let request = self.http.request(method, format!("{}{path}", self.direct));
         let response = request.send().await?;
@@ -111,7 +111,7 @@ impl S3 {
         Ok(text)
     }
 
-    /// The names of the bucket's objects.
+    /// The keys of the objects in the bucket.
     pub async fn objects(&self) -> anyhow::Result<Vec<String>> {
         let list = self.request(Method::GET, "/bucket?list-type=2").await?;
         let keys = list.split("<Key>").skip(1);
@@ -119,20 +119,20 @@ impl S3 {
         Ok(keys.map(|(key, _)| key.to_owned()).collect())
     }
 
-    /// How many uploads to the bucket have begun and not ended.
+    /// The number of multipart uploads that have begun and not ended.
     pub async fn unfinished(&self) -> anyhow::Result<usize> {
         let list = self.request(Method::GET, "/bucket?uploads").await?;
         Ok(list.matches("<UploadId>").count())
     }
 
-    /// The heads of the requests for an object that came through the gate, in lower case.
+    /// The heads, in lower case, of the requests for an object that passed the gate.
     pub fn heads_for(&self, object: &str) -> Vec<String> {
         let heads = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         let found = heads.iter().filter(|head| head.contains(object));
         found.cloned().collect()
     }
 
-    /// Ends all connections, and each new one, when it is called.
+    /// Returns a function that closes all connections and refuses new ones.
     pub fn closer(&self) -> impl Fn() + Send + Sync + 'static {
         let gate = self.gate.clone();
         move || {
@@ -140,21 +140,21 @@ impl S3 {
         }
     }
 
-    /// Ends all connections and each new one, and returns when those that there were have ended.
+    /// Closes all connections and refuses new ones. Returns when the existing connections have ended.
     pub async fn close(&self) {
         self.gate.send_replace(Gate::Closed);
-        // The one that is left waits for new connections.
+        // The last receiver belongs to the task that accepts connections.
         while self.gate.receiver_count() > 1 {
             sleep(PAUSE).await;
         }
     }
 
-    /// Stops the process of the server.
+    /// Suspends the server process with SIGSTOP.
     pub fn stop(&self) {
         self.signal(Signal::STOP);
     }
 
-    /// Lets the process of the server go on.
+    /// Resumes the server process with SIGCONT.
     pub fn go_on(&self) {
         self.signal(Signal::CONT);
     }
@@ -165,17 +165,17 @@ impl S3 {
             .id()
             .and_then(|id| Pid::from_raw(id.try_into().ok()?));
         if let Some(process) = process {
-            // It is ours until it is waited for.
+            // The process id stays valid until the process is waited for.
             let _ = kill_process(process, signal);
         }
     }
 
-    /// Holds everything back until it is opened.
+    /// Holds all traffic until the gate is opened.
     pub fn pause(&self) {
         self.gate.send_replace(Gate::Paused);
     }
 
-    /// Lets everything through.
+    /// Lets all traffic pass.
     pub fn open(&self) {
         self.gate.send_replace(Gate::Open);
     }
@@ -213,7 +213,7 @@ async fn connect(
     }
 }
 
-/// Keeps what begins as a request does.
+/// Records the bytes if they begin with a request line.
 fn keep_head(heads: &Mutex<Vec<String>>, bytes: &[u8]) {
     let is_request = ["GET /", "PUT /", "POST /", "HEAD /", "DELETE /"]
         .iter()

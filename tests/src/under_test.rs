@@ -1,4 +1,4 @@
-//! `skillet`, and with `--postgres` the database server of a test run.
+//! The `skillet` command under test. With `--postgres` it is the database server of a test run instead.
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
@@ -13,14 +13,14 @@ fn main() -> ExitCode {
     cli::main()
 }
 
-/// Prints the URL of the database `postgres`, and serves until standard input ends: with the test run,
-/// however that ends.
+/// Prints the URL of the database `postgres` and serves until standard input is closed, that is, until the test run
+/// exits for any reason.
 fn serve_postgres() {
     let home = tempfile::Builder::new()
         .prefix("skillet-tests-")
         .tempdir()
         .expect("a temporary directory");
-    // The server may run as another user, who has to pass through.
+    // The server may run as another user, who needs access to the directories in this one.
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
     std::fs::set_permissions(home.path(), open).expect("our own directory");
     let progress = |line: &str| eprintln!("{line}");

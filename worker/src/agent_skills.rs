@@ -1,4 +1,4 @@
-//! The skills of an agent: their files in the workspace, and what the system prompt says of them. The agent reads a
+//! The skills of an agent: their files in the workspace and their section of the system prompt. The agent reads a
 //! `SKILL.md` when a task needs it.
 
 use std::collections::BTreeSet;
@@ -21,14 +21,14 @@ pub(crate) const SKILLS_FOLDER: &str = "skills";
 #[derive(Default)]
 pub(crate) struct AgentSkills {
     pub(crate) skills: Vec<Arc<Skill>>,
-    /// The names of those that the tenant uploaded.
+    /// The names of the skills that the tenant uploaded.
     uploaded: BTreeSet<String>,
-    /// The names of those that no longer exist.
+    /// The names of skills that no longer exist.
     pub(crate) gone: Vec<String>,
 }
 
 impl AgentSkills {
-    /// Loads the skills that the job's agent names: of each the tenant's own, or else the worker's.
+    /// Loads the skills that the job's agent names. The tenant's own skill takes precedence over the worker's.
     pub(crate) async fn load(context: &WorkerContext, claimed: &Claimed) -> anyhow::Result<Self> {
         let agent = claimed.request.agent.as_ref();
         let names = agent.map_or(&[][..], |agent| &agent.settings.skills);
@@ -51,18 +51,18 @@ impl AgentSkills {
         Ok(loaded)
     }
 
-    /// Those that the tenant uploaded.
+    /// Returns the skills that the tenant uploaded.
     pub(crate) fn uploaded(&self) -> impl Iterator<Item = &Arc<Skill>> {
         let skills = self.skills.iter();
         skills.filter(|skill| self.uploaded.contains(&skill.name))
     }
 
-    /// Whether there are none.
+    /// Whether the agent has no skills.
     pub(crate) fn is_empty(&self) -> bool {
         self.skills.is_empty()
     }
 
-    /// Writes their files into a workspace that has no [`SKILLS_FOLDER`] yet. Blocks.
+    /// Writes the files of the skills into a workspace that has no [`SKILLS_FOLDER`] yet. This blocks.
     pub(crate) fn stage(skills: &[Arc<Skill>], workspace: &Workspace) -> io::Result<()> {
         if !skills.is_empty() {
             workspace.create_directory(SKILLS_FOLDER, 0o755)?;
@@ -74,13 +74,13 @@ impl AgentSkills {
         Ok(())
     }
 
-    /// Whether a path of the workspace is that of a skill.
+    /// Whether a path in the workspace belongs to a skill.
     pub(crate) fn contains(path: &str) -> bool {
         let rest = path.strip_prefix(SKILLS_FOLDER);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     }
 
-    /// The section of the system prompt about them; empty if there are none.
+    /// Returns the section of the system prompt about the skills, or an empty string if there are none.
     pub(crate) async fn section(&self, context: &WorkerContext, packages: &JobPackages) -> String {
         if self.is_empty() {
             return String::new();

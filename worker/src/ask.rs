@@ -59,8 +59,8 @@ pub(crate) async fn ask(
     };
     let mut events = retry::stream(ports.clients, request, &report);
     loop {
-        // An incomplete reply is asked for again by the next worker. The worker waits for it only if asking again
-        // would use up a budget for nothing.
+        // The next worker requests an incomplete reply again. A draining worker waits for the reply only if the
+        // repetition would waste a budget.
         let event = tokio::select! {
             event = events.next() => event.ok_or(ModelError::BrokenStream).flatten(),
             () = ports.drain.cancelled(), if !budget.applies() => return Err(LoopError::Drained),
@@ -92,7 +92,7 @@ pub(crate) async fn ask(
     }
 }
 
-/// Counts a fallback, and says in a line of the job's log why it happens.
+/// Counts a fallback, and returns the log line that gives its reason.
 fn note_fallback(
     ports: &LoopPorts<'_>,
     error: &ModelError,

@@ -5,18 +5,18 @@ use bytes::Bytes;
 use worker_model::Media;
 use worker_model::image_scaling;
 
-/// The largest PDF or recording that is shown; a larger one the model finds in the workspace.
+/// The maximum size of an inline PDF or recording. The model finds a larger file in the workspace.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The most that is shown of all files: Anthropic takes 32 MB of base64 with everything around it.
-/// The files after that are only named.
+/// The maximum size of all inline files together. Anthropic accepts 32 MB of base64, including everything around it.
+/// Files beyond the limit are only named.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 
 /// An input in the prompt.
 pub(crate) enum Attachment {
     /// The file itself.
     Inline(Media),
-    /// Its path, with the reason if other files of its kind are inline.
+    /// Only the path. Has a reason if files of this type can be inline.
     PathOnly(Option<String>),
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct AttachmentSelection {
 }
 
 impl AttachmentSelection {
-    /// A selection among so many files.
+    /// Creates a selection for the given number of files.
     pub(crate) fn of(files: usize) -> Self {
         Self {
             files,
@@ -35,7 +35,7 @@ impl AttachmentSelection {
         }
     }
 
-    /// Adds a file. `content` is missing if it is too large, or of no kind that is shown.
+    /// Adds a file. `content` is `None` if the file is too large or its type is never inline.
     pub(crate) async fn add(
         &mut self,
         name: &str,
@@ -74,12 +74,12 @@ impl AttachmentSelection {
     }
 }
 
-/// Whether a file may be shown if it has no more than `size` bytes.
+/// Whether a file of `size` bytes may be inline.
 pub(crate) fn may_be_inline(content_type: &str, size: u64) -> bool {
     limit(content_type).is_some_and(|limit| size <= limit)
 }
 
-/// The most bytes of a file of that kind; none if it is not shown.
+/// Returns the maximum size of an inline file of the given type, or `None` if the type is never inline.
 fn limit(content_type: &str) -> Option<u64> {
     if is_image(content_type) {
         Some(image_scaling::MAX_FILE_BYTES)
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(seen(&mut selection, "text/csv", Some(1)).await, "nothing");
         assert_eq!(seen(&mut selection, PDF, None).await, "it is too large");
         let no_image = seen(&mut selection, "image/png", Some(9)).await;
-        assert_eq!(no_image, "it is none of PNG, JPEG, GIF and WebP");
+        assert_eq!(no_image, "it is not a PNG, JPEG, GIF or WebP image");
         let large = 4 * 1024 * 1024;
         for _ in 0..5 {
             assert_eq!(

@@ -60,7 +60,7 @@ async fn run_within(
     let log = context.log.open(lease, last_seq, attempt, lost).await;
     let skill = skill::load(context, &claimed.job).await;
     if let Ok(Some(skill)) = &skill {
-        // The version that runs, which the job reports.
+        // The job reports the version that runs.
         claimed.job.skill_digest = Some(skill.digest.clone());
     }
     let started = JobStarted {
@@ -99,10 +99,10 @@ fn profile(
     skill: anyhow::Result<Option<Arc<Skill>>>,
 ) -> anyhow::Result<JobProfile> {
     let profile = JobProfile::of(claimed, skill?.as_ref());
-    profile.ok_or_else(|| anyhow::anyhow!("claimed a job of neither a skill nor an agent"))
+    profile.ok_or_else(|| anyhow::anyhow!("the claimed job has neither a skill nor an agent"))
 }
 
-/// Writes the last entries, and removes the saved workspace of a job that is over.
+/// Writes the last log entries, and deletes the saved workspace of a finished job.
 async fn conclude(
     context: &WorkerContext,
     span: &Span,
@@ -125,7 +125,7 @@ async fn conclude(
         && let Err(error) = snapshots.clear().await
     {
         let error = format!("{error:#}");
-        tracing::warn!(job = %claimed.job.id, error, "a saved workspace is left");
+        tracing::warn!(job = %claimed.job.id, error, "could not delete a saved workspace");
     }
 }
 
@@ -133,7 +133,7 @@ async fn conclude(
 mod tests {
     use super::*;
 
-    /// What a future takes that has not begun, and so what it always takes.
+    /// Returns the size of a future that has not started. A future never changes its size.
     fn size_of_future<A, B, C, D, F>(_: impl FnOnce(A, B, C, D) -> F) -> usize {
         size_of::<F>()
     }

@@ -1,9 +1,9 @@
-//! The reason why an attempt cannot go on: the job's own, or internal.
+//! The error that ends an attempt: the job's own, or internal.
 
 use shared::job::JobError;
 use worker_workspace::SecretsError;
 
-/// The reason why an attempt cannot go on.
+/// The error that ends an attempt.
 #[derive(Debug)]
 pub(crate) enum AttemptError {
     /// The job fails, and another attempt would not help.
@@ -13,12 +13,12 @@ pub(crate) enum AttemptError {
 }
 
 impl AttemptError {
-    /// An internal error.
+    /// Creates an internal error.
     pub(crate) fn internal(error: impl Into<anyhow::Error>) -> Self {
         Self::Internal(error.into())
     }
 
-    /// An error while an input was read: the job's, if a [`JobError`] caused it.
+    /// Converts an error from reading an input. It is the job's error if a [`JobError`] caused it.
     pub(crate) fn from_input(error: anyhow::Error) -> Self {
         error
             .downcast::<JobError>()

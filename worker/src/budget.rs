@@ -1,8 +1,9 @@
-//! The budget of an attempt. Before each model call the most that it can use is reserved, and a call that does not fit
-//! is not made. The usage of the reply replaces the reservation.
+//! The budget of an attempt. Before each model call, its maximum usage is reserved. A call that does not fit is not
+//! made. The usage of the reply replaces the reservation.
 //!
-//! A reservation whose call reports no usage counts as used: the stream broke, the attempt ended before the reply, or
-//! the provider does not count. The log has each reservation before its call, so a later attempt knows it.
+//! A reservation counts as used if its call reports no usage: the stream broke, the attempt ended before
+//! the reply, or the provider does not count tokens. The log contains each reservation before its call, so
+//! a later attempt knows it.
 
 mod fit;
 mod input_upper_bound;
@@ -35,14 +36,14 @@ pub(crate) struct Budget<'a> {
     log: &'a dyn EventSink,
     limits: Limits,
     prices: ModelPrices,
-    /// The most that a token may cost.
+    /// The highest price among the models, or `None` if a price is unknown.
     price: Option<Price>,
-    /// Whether calls of the model use anything up.
+    /// Whether model calls use up a budget. Calls of a script do not.
     is_real: bool,
     tenant: Option<TenantReservations<'a>>,
-    /// Whether the tenant has a budget. It may get one any time.
+    /// Whether the tenant has a budget. This can change at any time.
     has_tenant_budget: &'a AtomicBool,
-    /// Messages that were there before this attempt.
+    /// The number of messages from before this attempt.
     inherited_messages: usize,
     window: Option<u32>,
     state: Mutex<BudgetState>,
@@ -61,7 +62,7 @@ struct BudgetState {
 
 /// The result of a reservation.
 pub(crate) enum Reserved {
-    /// The most tokens of the reply, which may be fewer than asked for.
+    /// The maximum number of tokens of the reply, which may be lower than requested.
     Granted(u32),
     /// The limit that does not allow the call.
     Refused(LoopStop),
@@ -76,18 +77,18 @@ pub(crate) enum BudgetError {
     Database(#[from] db::Error),
 }
 
-/// The limits that a budget keeps, and the prices by which it counts.
+/// The limits of a budget, and the prices for its calculation.
 pub(crate) struct BudgetTerms {
     pub(crate) limits: Limits,
     pub(crate) prices: ModelPrices,
-    /// Whether calls of the model use anything up.
+    /// Whether model calls use up a budget. Calls of a script do not.
     pub(crate) is_real: bool,
     /// The largest context window of the models in tokens.
     pub(crate) window: Option<u32>,
 }
 
 impl BudgetTerms {
-    /// The terms of a job. A cost limit needs models with known prices.
+    /// Creates the terms of a job. A cost limit requires models with known prices.
     pub(crate) fn new(
         models: &ModelList,
         limits: Limits,
@@ -105,7 +106,7 @@ impl BudgetTerms {
 }
 
 impl<'a> Budget<'a> {
-    /// The budget of an attempt. The transcript must be as earlier attempts left it.
+    /// Opens the budget of an attempt. The transcript must be in the state that earlier attempts left.
     pub(crate) fn open(
         terms: BudgetTerms,
         log: &'a dyn EventSink,
@@ -116,7 +117,7 @@ impl<'a> Budget<'a> {
         Self {
             log,
             limits: terms.limits,
-            price: terms.prices.dearest(),
+            price: terms.prices.most_expensive(),
             prices: terms.prices,
             is_real: terms.is_real,
             tenant,
@@ -130,25 +131,25 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Whether a reply that is abandoned uses up a budget.
+    /// Whether an abandoned reply uses up a budget.
     pub(crate) fn applies(&self) -> bool {
         let limits = &self.limits;
         let is_limited = limits.max_total_tokens.is_some() || limits.max_cost_usd.is_some();
         self.is_real && (is_limited || self.shared().is_some())
     }
 
-    /// The reservations in the tenant's budget, if it has one.
+    /// Returns the reservations in the tenant's budget, if the tenant has one.
     fn shared(&self) -> Option<&TenantReservations<'a>> {
         let has_one = self.has_tenant_budget.load(Ordering::Relaxed);
         self.tenant.as_ref().filter(|_| has_one)
     }
 
-    /// The presumed usage of calls that reported none, in this attempt and earlier ones.
+    /// Returns the presumed usage of calls that reported none, in this attempt and earlier attempts.
     pub(crate) fn unconfirmed_usage(&self) -> UnconfirmedUsage {
         self.state().unconfirmed_usage
     }
 
-    /// Reserves the most that the question can use.
+    /// Reserves the maximum usage of the question.
     pub(crate) async fn reserve(&self, question: &Question<'_>) -> Result<Reserved, BudgetError> {
         if !self.applies() {
             return Ok(Reserved::Granted(question.request.max_tokens));
@@ -199,7 +200,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// Sets the cost in a reply's usage, and returns the unused part of the tenant's reservation.
+    /// Sets the cost in a reply's usage, and releases the unused part of the tenant's reservation.
     pub(crate) async fn settle(&self, reply: &mut AssistantMessage) {
         let price = self.prices.of(&reply.model);
         let used = &mut reply.usage;
@@ -213,20 +214,21 @@ impl<'a> Budget<'a> {
             tracing::warn!(
                 used = used.total(),
                 reserved = reservation.tokens,
-                "a provider did not keep to the cap of the reply"
+                "a reply used more tokens than were reserved for it"
             );
         }
         let counted = used.is_counted().then_some(&*used);
         self.give_back(reservation_id, counted).await;
     }
 
-    /// Records that the job's usage contains that of the reply. Until then the reservation stands for it, in case the
-    /// attempt is interrupted.
+    /// Records that the job's usage includes the usage of the reply. Until then, the reservation represents that
+    /// usage, in case the attempt is interrupted.
     pub(crate) fn record(&self, used: &Tokens) {
         self.state().unconfirmed_usage.settle(used);
     }
 
-    /// Records a failed try, and reserves the same again for the next. Returns `false` if there is no budget for it.
+    /// Records a failed try, and reserves the same amount for the next try. Returns `false` if
+    /// there is no budget for it.
     pub(crate) async fn fail(&self, may_be_billed: bool, is_last: bool, used: Usage) -> bool {
         let call = self.state().call;
         let Some((reservation, reservation_id)) = call.filter(|_| may_be_billed || is_last) else {
@@ -291,12 +293,12 @@ impl<'a> Budget<'a> {
         Ok(self.log.commit(reserved).await?)
     }
 
-    /// The limit or the error because of which the last request was not repeated.
+    /// Returns the limit or error that prevented a repetition of the last request.
     pub(crate) fn refusal(&self) -> Option<Result<LoopStop, BudgetError>> {
         self.state().refusal.take()
     }
 
-    /// The stop reason of the loop. A reply that was cut at a lowered cap was cut by the budget.
+    /// Returns the stop reason of the loop. If a lowered cap cut the reply, the reason is the budget.
     pub(crate) fn explain(&self, stop: LoopStop) -> LoopStop {
         match stop {
             LoopStop::MaxTokens => self.state().lowered.unwrap_or(stop),
@@ -304,7 +306,7 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The rest of each of the job's own limits, with its stop reason.
+    /// Returns the remainder of each of the job's own limits, with its stop reason.
     fn left(&self, used: &Usage) -> [(Remaining, LoopStop); 2] {
         let presumed = self.unconfirmed_usage().total();
         let Limits {

@@ -26,20 +26,20 @@ use crate::shutdown::Shutdown;
 use crate::time_accounting::TimeAccounting;
 use crate::worker_context::WorkerContext;
 
-/// The latest that a free slot notices a job if its notification is lost, and the interval of the reaper.
+/// The maximum delay until a free slot notices a job whose notification was lost. Also the interval of the reaper.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
 /// The time that jobs have to reach a boundary when the worker drains.
-const DRAIN_PATIENCE: Duration = Duration::from_secs(30);
-/// The time that they have after that to write their last entries.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(5);
-/// The most time of one round of maintenance. The rest is done a second later.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(30);
+/// The additional time for jobs to write their last log entries.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// The timeout of one round of maintenance. The next round, a second later, does the rest.
 const MAINTENANCE_TIMEOUT: Duration = Duration::from_secs(10);
-/// The timeout of a report to the database that the worker can do without.
+/// The timeout of an optional report to the database.
 const REPORT_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause after the database failed.
+/// The pause after a database error.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Runs until told to end. A worker that was declared dead ends its jobs and registers again under a new id.
+/// Runs until shutdown. A worker that was declared dead ends its jobs and registers again under a new id.
 pub(crate) async fn run(
     context: Arc<WorkerContext>,
     new: NewWorker,
@@ -105,15 +105,15 @@ pub(crate) async fn run(
         context.registered.store(false, Ordering::Relaxed);
         search.shutdown().await;
         heartbeat.stop().await;
-        // If this fails, other workers notice the silence.
+        // If this fails, other workers notice that this worker is silent.
         let stopping = db::worker::stop(&context.pool, worker);
-        report(stopping, "cannot say that this worker has ended").await;
+        report(stopping, "cannot record that this worker has ended").await;
     }
     beside.shutdown().await;
     Ok(())
 }
 
-/// The worker under one id, until it drains or is declared dead.
+/// A registration of the worker under one id. It lasts until the worker drains or is declared dead.
 struct Registration<'a> {
     context: &'a Arc<WorkerContext>,
     worker: WorkerId,
@@ -127,7 +127,7 @@ struct Registration<'a> {
     shutdown: &'a Shutdown,
     /// Running attempts. Each returns whether its end may let another job of its tenant start.
     attempts: JoinSet<bool>,
-    /// The round of the reaper that is running. It returns whether there is a job to claim.
+    /// The current round of the reaper. It returns whether there is a job to claim.
     reaper: JoinSet<bool>,
     /// Whether there may be jobs that the last claim did not see or had no slot for.
     may_be_ready: bool,
@@ -155,7 +155,7 @@ impl Registration<'_> {
                 biased;
                 () = self.dead.cancelled() => break,
                 () = self.shutdown.drain.cancelled() => break self.drain().await,
-                // Before the branches that may be ready all the time.
+                // This branch comes before those that may always be ready.
                 _ = ticks.tick() => {
                     self.maintain().await;
                     self.may_be_ready = true;
@@ -170,14 +170,14 @@ impl Registration<'_> {
         report(self.charge(), "cannot charge tenants").await;
     }
 
-    /// Claims for the free slots and starts the attempts, until there is no job left. A draining worker claims
-    /// nothing: it would get the jobs that it just handed back.
+    /// Claims jobs for the free slots and starts the attempts, until there are no more jobs. A draining worker claims
+    /// nothing, because it would get the jobs that it has just handed back.
     async fn claim(&mut self) -> db::Result<()> {
         while !self.shutdown.drain.is_cancelled() && self.claim_once().await? {}
         Ok(())
     }
 
-    /// Returns whether there may be more at once.
+    /// Claims once. Returns whether there may be more jobs to claim immediately.
     async fn claim_once(&mut self) -> db::Result<bool> {
         while let Some(ended) = self.attempts.try_join_next() {
             self.note(ended);
@@ -209,7 +209,7 @@ impl Registration<'_> {
         Ok(may_be_more)
     }
 
-    /// Begins an attempt.
+    /// Starts an attempt at a claimed job.
     fn begin(&mut self, claimed: Claimed, makes_room: bool) {
         let signals = AttemptSignals {
             cancel: CancellationToken::new(),
@@ -231,7 +231,7 @@ impl Registration<'_> {
                 .begin(claimed.lease, claimed.tenant, claimed.prepaid),
         );
         let attempt = attempt::run(self.context.clone(), self.worker, claimed, signals);
-        // An `async` block would have room for the attempt twice.
+        // An `async` block would reserve memory for the attempt twice.
         self.attempts.spawn(attempt.map(move |()| {
             drop(guards);
             makes_room
@@ -254,7 +254,7 @@ impl Registration<'_> {
         });
     }
 
-    /// Notes the end of an attempt or of a round of the reaper.
+    /// Records the end of an attempt or of a round of the reaper.
     fn note(&mut self, ended: Result<bool, JoinError>) {
         match ended {
             Ok(makes_room) => self.may_be_ready |= makes_room,
@@ -265,20 +265,20 @@ impl Registration<'_> {
         }
     }
 
-    /// Whether the disk has room for more jobs. The log says so when that changes.
+    /// Whether the disk has room for more jobs. Logs each change.
     fn has_room(&mut self) -> bool {
         let has_room = self.context.workspaces.has_room();
         if std::mem::replace(&mut self.had_room, has_room) != has_room {
             if has_room {
-                tracing::info!("there is room on the disk again");
+                tracing::info!("the disk has room again");
             } else {
-                tracing::error!("the disk is nearly full: no more jobs until there is room");
+                tracing::error!("the disk is nearly full: no jobs are claimed until there is room");
             }
         }
         has_room
     }
 
-    /// Charges tenants for the time that their jobs took since it was last called.
+    /// Charges tenants for the time that their jobs took since the last charge.
     async fn charge(&self) -> db::Result<()> {
         let charges = self.accounting.charges(Instant::now());
         if !charges.is_empty() {
@@ -287,7 +287,8 @@ impl Registration<'_> {
         Ok(())
     }
 
-    /// Charges tenants, updates running jobs, and starts the reaper unless it is running. Claims do not wait for it.
+    /// Charges tenants, updates running jobs, and starts the reaper unless it is running. Claims
+    /// do not wait for the reaper.
     async fn maintain(&mut self) {
         let lost = timeout(MAINTENANCE_TIMEOUT, self.update_running());
         let lost = tokio::select! {
@@ -306,8 +307,8 @@ impl Registration<'_> {
         }
     }
 
-    /// Charges tenants, updates running jobs, and returns leases of this worker that no attempt knows: claimed by a
-    /// statement whose answer was lost, or left by an attempt that panicked.
+    /// Charges tenants and updates running jobs. Returns leases of this worker that belong to no attempt: the
+    /// response to their claim was lost, or their attempt panicked.
     async fn update_running(&self) -> db::Result<Vec<Lease>> {
         self.charge().await?;
         let held = db::run::list_held(&self.context.pool, self.worker).await?;
@@ -316,29 +317,29 @@ impl Registration<'_> {
         Ok(held.filter(|lease| !self.running.knows(*lease)).collect())
     }
 
-    /// Waits until jobs reach a boundary, then stops them.
+    /// Waits for jobs to reach a boundary, then stops the remaining jobs.
     async fn drain(&mut self) {
-        tracing::info!(jobs = self.attempts.len(), "leaving");
+        tracing::info!(jobs = self.attempts.len(), "draining");
         let draining = db::worker::drain(&self.context.pool, self.worker);
-        report(draining, "cannot say that this worker leaves").await;
+        report(draining, "cannot record that this worker is draining").await;
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
         tokio::select! {
             () = all_ended => return,
-            () = sleep(DRAIN_PATIENCE) => {}
+            () = sleep(DRAIN_TIMEOUT) => {}
             () = self.shutdown.leave.cancelled() => {}
         }
         self.shutdown.leave.cancel();
         let all_ended = async { while self.attempts.join_next().await.is_some() {} };
-        if timeout(LEAVE_PATIENCE, all_ended).await.is_err() {
+        if timeout(LEAVE_TIMEOUT, all_ended).await.is_err() {
             tracing::warn!(
                 jobs = self.attempts.len(),
-                "left jobs behind; others take them over"
+                "jobs were still running at exit; other workers take them over"
             );
         }
     }
 }
 
-/// One round of the reaper. Returns whether there is a job to claim, which other workers are notified of.
+/// Runs one round of the reaper. Returns whether there is a job to claim, and notifies other workers of it.
 async fn reap(context: &WorkerContext, worker: WorkerId, lost: &[Lease]) -> db::Result<bool> {
     let is_ready = reaper::run(context, worker, lost).await?;
     if is_ready {
@@ -347,7 +348,7 @@ async fn reap(context: &WorkerContext, worker: WorkerId, lost: &[Lease]) -> db::
     Ok(is_ready)
 }
 
-/// The result of maintenance, unless it failed, which is logged.
+/// Returns the result of maintenance. Logs a failure and returns `None`.
 fn log_failure<T>(done: Result<db::Result<T>, Elapsed>) -> Option<T> {
     match done {
         Ok(Ok(done)) => Some(done),
@@ -363,7 +364,7 @@ fn log_failure<T>(done: Result<db::Result<T>, Elapsed>) -> Option<T> {
     }
 }
 
-/// Reports something to the database that it can do without, and does not wait long for it.
+/// Sends an optional report to the database, with a short timeout.
 async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'static str) {
     match timeout(REPORT_TIMEOUT, reporting).await {
         Ok(Ok(())) => {}
@@ -374,8 +375,8 @@ async fn report(reporting: impl Future<Output = db::Result<()>>, failure: &'stat
     }
 }
 
-/// Whether it was claimed in turn with jobs of other tenants, or under a cap. A tenant that is alone and has no cap
-/// gets all free slots at once, and is charged nothing in advance.
+/// Whether the job was claimed in turn with jobs of other tenants, or under a cap. A tenant that has no competitors
+/// and no cap gets all free slots at once, and is charged nothing in advance.
 fn takes_turns(claim: &Claim) -> bool {
     let prepaid = match claim {
         Ok(claimed) => claimed.prepaid,

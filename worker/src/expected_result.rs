@@ -1,26 +1,26 @@
-//! The structured result that a job must hand over, and the repairs of invalid ones.
+//! The structured result that a job must return, and the repair of invalid results.
 
 use serde_json::Value;
 use worker_tool::SubmitResult;
 
-/// Invalid results that the model may correct; one more, and the loop ends.
+/// The number of invalid results that the model may correct. The loop ends after one more.
 const MAX_REPAIRS: u32 = 2;
 
-/// How the model hands over the result.
+/// The way in which the model returns the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ResultForm {
-    /// As its last message, which the provider constrains to the schema.
+    /// As the last message, which the provider constrains to the schema.
     Message,
     /// With a call of `submit_result`.
     Call,
 }
 
-/// The structured result that a job must hand over.
+/// The structured result that a job must return.
 #[derive(Debug)]
 pub(crate) struct ExpectedResult {
     tool: SubmitResult,
     form: ResultForm,
-    /// The last result; the error lists what is wrong with it.
+    /// The last result, or a list of its faults.
     last: Option<Result<Value, String>>,
     rejected: u32,
 }
@@ -35,17 +35,17 @@ impl ExpectedResult {
         }
     }
 
-    /// The schema, if the provider constrains the last message to it.
+    /// Returns the schema, if the provider constrains the last message to it.
     pub(crate) fn constraint(&self) -> Option<&Value> {
         (self.form == ResultForm::Message).then(|| self.tool.schema())
     }
 
-    /// Takes the arguments of a call of `submit_result` that has run.
+    /// Records the arguments of a completed `submit_result` call.
     pub(crate) fn take_call(&mut self, arguments: &Value) {
         self.take(self.tool.result(arguments));
     }
 
-    /// Takes a message without calls.
+    /// Records a message without tool calls.
     pub(crate) fn take_message(&mut self, text: &str) {
         self.take(self.tool.result_in_text(text));
     }
@@ -55,12 +55,12 @@ impl ExpectedResult {
         self.last = Some(result);
     }
 
-    /// Whether no further result is expected: it is valid, or no repair is left.
+    /// Whether no further result is expected: the result is valid, or no repair is left.
     pub(crate) fn is_settled(&self) -> bool {
         matches!(self.last, Some(Ok(_))) || self.rejected > MAX_REPAIRS
     }
 
-    /// The request to correct the last message.
+    /// Returns the request to correct the last message.
     pub(crate) fn repair_request(&self) -> String {
         let faults = match &self.last {
             Some(Err(faults)) => faults,
@@ -77,14 +77,14 @@ impl ExpectedResult {
         }
     }
 
-    /// The valid result, or what was wrong with the last.
+    /// Returns the valid result, or the faults of the last result.
     pub(crate) fn into_result(self) -> Result<Value, String> {
         match self.last {
             Some(Ok(result)) => Ok(result),
             Some(Err(faults)) => Err(format!(
                 "the last result does not match the output schema:\n{faults}"
             )),
-            None => Err("the job ended before it handed over a result".to_owned()),
+            None => Err("the job ended without a result".to_owned()),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The heartbeat of a worker, on a thread of its own: a busy runtime is not a dead worker.
+//! The heartbeat of a worker, on its own thread, so that a busy runtime is not mistaken for a dead worker.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -10,18 +10,18 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use shared::db::{self, DedicatedConnection};
 use shared::id::WorkerId;
 
-/// The number of parts of the time for which a worker may be silent. It renews after each part. A worker that cannot
-/// renew ends its own work when one part is left, before others may take its jobs.
+/// The number of renewal intervals within the maximum silence of a worker. A worker that cannot renew ends its own
+/// work when one interval is left, before others may take its jobs.
 const PARTS: u32 = 5;
 
-/// The thread that renews a worker. Dropping it tells the thread to end.
+/// The thread that renews a worker. Dropping the heartbeat tells the thread to end.
 pub(crate) struct Heartbeat {
     stop: DropGuard,
     ended: oneshot::Receiver<()>,
 }
 
 impl Heartbeat {
-    /// Begins to renew the worker; cancels `dead` when others may have taken over.
+    /// Starts to renew the worker. Cancels `dead` when other workers may have taken over.
     pub(crate) fn start(
         db: DedicatedConnection,
         worker: WorkerId,
@@ -49,11 +49,11 @@ impl Heartbeat {
         })
     }
 
-    /// Ends the thread and waits for its end. A renewal that it is making is dropped.
+    /// Ends the thread and waits for its end. A renewal in progress is dropped.
     pub(crate) async fn stop(self) {
         let Self { stop, ended } = self;
         drop(stop);
-        // An error means that the thread panicked: it has ended, too.
+        // An error means that the thread panicked, so it has ended too.
         let _ = ended.await;
     }
 }
@@ -68,7 +68,7 @@ async fn renew_while_alive(mut db: DedicatedConnection, worker: WorkerId, silenc
         match timeout(interval.min(left), renew(&mut db, worker)).await {
             Ok(Ok(true)) => renewed_at = begun_at,
             Ok(Ok(false)) => {
-                tracing::warn!(%worker, "declared dead by others");
+                tracing::warn!(%worker, "another worker declared this worker dead");
                 return;
             }
             Ok(Err(error)) => {
@@ -80,7 +80,7 @@ async fn renew_while_alive(mut db: DedicatedConnection, worker: WorkerId, silenc
         let left = surrender.saturating_sub(renewed_at.elapsed());
         sleep(interval.saturating_sub(begun_at.elapsed()).min(left)).await;
     }
-    tracing::warn!(%worker, "could not renew for {surrender:?}: ending the work in hand");
+    tracing::warn!(%worker, "could not renew for {surrender:?}: stopping all running jobs");
 }
 
 async fn renew(db: &mut DedicatedConnection, worker: WorkerId) -> db::Result<bool> {

@@ -19,9 +19,9 @@ use worker_tool::SubmitResult;
 pub(crate) use earlier::load_earlier_jobs;
 use images::seen;
 
-/// Events that are read at once: each may hold a whole reply.
+/// The number of events per read. Each may contain a whole reply.
 const PAGE: i64 = 50;
-/// The types that a transcript is made of.
+/// The event types that make up a transcript.
 const TYPES: [EventKind; 11] = [
     EventKind::MessageCompleted,
     EventKind::BudgetReserved,
@@ -41,7 +41,7 @@ const UNKNOWN: &str = "It is not known whether this call ran: the attempt that m
 const UNSAVED: &str = "[The work moved to another machine. What the last calls did to files may be missing here: look \
                        before you rely on it.]";
 
-/// The events that earlier attempts left in the log.
+/// The events that earlier attempts wrote to the log.
 #[derive(Default)]
 pub(crate) struct History {
     events: Vec<EventData>,
@@ -52,7 +52,7 @@ pub(crate) struct History {
 }
 
 impl History {
-    /// Reads what a job's log says of its loop.
+    /// Reads the events of a job's loop from its log.
     pub(crate) async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Self> {
         let entries = read(pool, job).await?;
         let last = entries.iter().rev().find_map(|(_, event)| compacted(event));
@@ -67,12 +67,12 @@ impl History {
         })
     }
 
-    /// The last summary that was made.
+    /// Returns the last summary.
     fn summary(&self) -> Option<&ConversationCompacted> {
         self.events.iter().rev().find_map(compacted)
     }
 
-    /// The workspace as it was before the first reply, if it was saved then.
+    /// Returns the manifest of the workspace before the first reply, if it was saved then.
     pub(crate) fn first_manifest(&self) -> Option<&str> {
         self.events.iter().find_map(|event| match event {
             EventData::WorkspaceSaved(saved) => Some(Some(saved.manifest.as_str())),
@@ -81,7 +81,7 @@ impl History {
         })?
     }
 
-    /// The last workspace that was saved.
+    /// Returns the manifest of the last saved workspace.
     pub(crate) fn manifest(&self) -> Option<&str> {
         self.events.iter().rev().find_map(|event| match event {
             EventData::WorkspaceSaved(saved) => Some(saved.manifest.as_str()),
@@ -89,8 +89,8 @@ impl History {
         })
     }
 
-    /// Brings a fresh transcript to where the loop was. Returns the entries that the log still needs:
-    /// a call that was started and has no result gets one that says so, unless it can be made again.
+    /// Replays the events into a new transcript. Returns the entries that the log still needs: a call that was
+    /// started and has no result gets one that says so, unless the call can be repeated.
     pub(crate) fn replay(self, transcript: &mut Transcript) -> Vec<EventData> {
         let mut started = HashMap::new();
         let mut is_unsaved = false;
@@ -114,7 +114,7 @@ impl History {
                 }
                 EventData::ToolStarted(call) => {
                     let decision = transcript.decision(&call.call_id);
-                    // One that was denied has not run, whatever came of its worker.
+                    // A denied call has not run, whatever happened to its worker.
                     if decision.is_none_or(|decision| decision.approved) {
                         started.insert(call.call_id, call.tool);
                     }
@@ -133,7 +133,7 @@ impl History {
                 EventData::AssetCreated(created) => {
                     transcript.progress.add_output(created);
                 }
-                // A job does not begin to wait before its workspace is saved.
+                // A job starts to wait only after its workspace is saved.
                 EventData::WorkspaceSaved(_) | EventData::JobWaiting(_) => is_unsaved = false,
                 EventData::ConversationCompacted(compacted) => {
                     transcript.progress.add_summary(&compacted.usage);
@@ -143,7 +143,7 @@ impl History {
             }
         }
         if !is_unsaved {
-            // The files are as they were when it was made.
+            // The files are in the same state as when the call was made.
             started.retain(|_, tool| !is_repeatable(tool));
         }
         if is_unsaved || !started.is_empty() {
@@ -153,7 +153,7 @@ impl History {
     }
 }
 
-/// The entries of a job's log that a transcript is made of, with their numbers.
+/// Reads the entries of a job's log that make up a transcript, with their sequence numbers.
 async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> {
     let (mut entries, mut after) = (Vec::new(), 0);
     loop {
@@ -168,7 +168,7 @@ async fn read(pool: &Pool, job: JobId) -> anyhow::Result<Vec<(i64, EventData)>> 
     }
 }
 
-/// Some of those entries, after one.
+/// Reads one page of those entries, after the entry `after`.
 async fn read_page(pool: &Pool, job: JobId, after: i64) -> db::Result<Vec<Event>> {
     db::event::list(pool, job, after, &TYPES, PAGE).await
 }
@@ -290,7 +290,7 @@ mod tests {
         (transcript, entries)
     }
 
-    /// What the model is shown after the prompt, in short.
+    /// Returns a short form of the messages after the prompt.
     fn shown(transcript: &Transcript) -> Vec<String> {
         let parts = transcript
             .messages()

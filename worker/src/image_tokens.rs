@@ -1,10 +1,10 @@
-//! The tokens of an image, from its pixels. Each provider counts in its own way.
+//! The tokens of an image, calculated from its pixels. Each provider counts differently.
 
 use worker_model::PixelSize;
 
-/// The most that an image of unknown size takes anywhere: as one that fills all tiles.
+/// The maximum number of tokens of an image of unknown size with any provider, where the image fills all tiles.
 const MAX_TOKENS: u64 = 50_000;
-/// What the smaller models of OpenAI count for an image, and for each of its tiles: nobody counts more.
+/// The tokens that OpenAI's smaller models count for an image and for each of its tiles. No provider counts more.
 const IMAGE_TOKENS: u64 = 2_833;
 const TILE_TOKENS: u64 = 5_667;
 /// OpenAI scales an image into a square of this edge, then its shorter edge down to the second, and cuts it into
@@ -12,12 +12,12 @@ const TILE_TOKENS: u64 = 5_667;
 const LONG_EDGE: u64 = 2_048;
 const SHORT_EDGE: u64 = 768;
 const TILE_EDGE: u64 = 512;
-/// The pixels that make a token for Anthropic; most others count about as much, or less.
+/// The number of pixels per token for Anthropic. Most other providers count about as many tokens, or fewer.
 const PIXELS_OF_A_TOKEN: u64 = 750;
-/// The assumed tokens of a file of unknown size.
+/// The assumed number of tokens of a file of unknown size.
 const TYPICAL_TOKENS: u64 = 2_000;
 
-/// The most tokens that an image takes with any provider.
+/// Returns the maximum number of tokens of an image with any provider.
 pub(crate) fn upper_bound(pixels: Option<PixelSize>) -> u64 {
     let Some(PixelSize { width, height }) = pixels else {
         return MAX_TOKENS;
@@ -35,7 +35,7 @@ pub(crate) fn upper_bound(pixels: Option<PixelSize>) -> u64 {
     IMAGE_TOKENS + TILE_TOKENS * tiles
 }
 
-/// The approximate tokens of an image, or of another file.
+/// Returns the approximate number of tokens of an image or of another file.
 pub(crate) fn approximate(pixels: Option<PixelSize>) -> u64 {
     pixels.map_or(TYPICAL_TOKENS, |PixelSize { width, height }| {
         (u64::from(width) * u64::from(height)).div_ceil(PIXELS_OF_A_TOKEN)

@@ -1,4 +1,4 @@
-//! The model that a job shows: the one that answered last.
+//! The model that a job reports: the one that answered last.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,14 +6,14 @@ use shared::db::log::Lease;
 use shared::db::{self, Pool};
 use shared::model_name::ModelName;
 
-/// The model that a job shows.
+/// The model that a job reports.
 pub(crate) struct JobModel<'a> {
     stored: Option<(&'a Pool, Lease)>,
     current: Mutex<ModelName>,
 }
 
 impl<'a> JobModel<'a> {
-    /// The model of a job. A change is stored, unless there is no database.
+    /// Creates the model of a job. A change is stored, unless there is no database.
     pub(crate) fn new(stored: Option<(&'a Pool, Lease)>, current: ModelName) -> Self {
         Self {
             stored,
@@ -21,13 +21,13 @@ impl<'a> JobModel<'a> {
         }
     }
 
-    /// The model that answered last.
+    /// Returns the model that answered last.
     pub(crate) fn current(&self) -> ModelName {
         let current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
         current.clone()
     }
 
-    /// Notes the model of a reply.
+    /// Records the model of a reply.
     pub(crate) async fn answered(&self, model: &ModelName) {
         {
             let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);

@@ -11,27 +11,27 @@ use shared::secret::SecretNeed;
 use shared::skill::{Files, Network, Skill};
 use shared::tool::ToolName;
 
-/// The most bytes of a tool's output that an agent reads. It can page through the rest.
+/// The maximum number of bytes of a tool's output that an agent reads. The agent can page through the rest.
 const AGENT_OUTPUT_BYTES: usize = 50_000;
-/// The longest that a command of an agent may run.
+/// The maximum duration of an agent's command.
 const AGENT_COMMAND_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// The profile of a job.
 pub(crate) struct JobProfile {
     pub(crate) instructions: Instructions,
-    /// The tools that it gets.
+    /// The tools of the job.
     pub(crate) tools: Vec<ToolName>,
-    /// The rules for its calls (approval, audit log): its own and those of the job.
+    /// The rules for tool calls (approval, audit log), from the profile and from the job.
     pub(crate) hooks: Hooks,
-    /// The most bytes of a tool's output that the model reads.
+    /// The maximum number of bytes of a tool's output that the model reads.
     pub(crate) max_output_bytes: usize,
-    /// The longest that a command may run.
+    /// The maximum duration of a command.
     pub(crate) command_timeout: Duration,
-    /// The network that its commands may reach.
+    /// The network that commands may reach.
     pub(crate) network: Network,
-    /// The secrets that it gets.
+    /// The secrets of the job.
     pub(crate) secrets: Vec<SecretNeed>,
-    /// The MCP servers whose tools it gets.
+    /// The MCP servers whose tools the job gets.
     pub(crate) mcp_servers: Vec<McpServer>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) enum Instructions {
 }
 
 impl JobProfile {
-    /// The profile of a job, from its skill or its agent; `None` if it has neither.
+    /// Creates the profile of a job from its skill or agent. Returns `None` if the job has neither.
     pub(crate) fn of(claimed: &Claimed, skill: Option<&Arc<Skill>>) -> Option<Self> {
         let agent = claimed.request.agent.as_ref();
         let profile = match skill {
@@ -60,7 +60,7 @@ impl JobProfile {
         })
     }
 
-    /// The secrets that may be sent to hosts: none, unless the profile names the hosts.
+    /// Returns the secrets that may be sent to hosts. There are none unless the profile names the hosts.
     pub(crate) fn sent_secrets(&self) -> &[SecretNeed] {
         match self.network {
             Network::Hosts(_) => &self.secrets,
@@ -68,7 +68,7 @@ impl JobProfile {
         }
     }
 
-    /// Its skill, unless it is an agent.
+    /// Returns the skill, unless the job runs an agent.
     pub(crate) fn skill(&self) -> Option<&Arc<Skill>> {
         match &self.instructions {
             Instructions::Skill(skill) => Some(skill),
@@ -76,7 +76,7 @@ impl JobProfile {
         }
     }
 
-    /// The files of its skill, if it can look at them.
+    /// Returns the files of the skill, if the job can read them.
     pub(crate) fn files(&self) -> Option<&Files> {
         let reads = self.has_shell() || self.tools.contains(&ToolName::FileRead);
         match &self.instructions {
@@ -87,28 +87,28 @@ impl JobProfile {
         }
     }
 
-    /// Whether its skill brings programs of its own.
+    /// Whether the skill contains programs of its own.
     pub(crate) fn has_programs(&self) -> bool {
         let mut files = self.files().into_iter().flat_map(Files::beside);
         files.any(|(path, _)| path.as_str().starts_with("bin/"))
     }
 
-    /// Whether it has any tools.
+    /// Whether the job has any tools.
     pub(crate) fn has_tools(&self) -> bool {
         !self.tools.is_empty() || !self.mcp_servers.is_empty()
     }
 
-    /// Whether it makes files for the person who asked.
+    /// Whether the job can deliver files as outputs.
     pub(crate) fn delivers_files(&self) -> bool {
         self.tools.contains(&ToolName::SetOutput)
     }
 
-    /// Whether a job without outputs has not done what its skill is for.
+    /// Whether the skill declares outputs, so that a job without outputs is incomplete.
     pub(crate) fn declares_outputs(&self) -> bool {
         matches!(&self.instructions, Instructions::Skill(skill) if !skill.outputs.is_empty())
     }
 
-    /// Whether it runs commands.
+    /// Whether the job can run commands.
     pub(crate) fn has_shell(&self) -> bool {
         self.tools.contains(&ToolName::ShellExec)
     }

@@ -58,11 +58,11 @@ pub use maintenance::Keep;
 pub use settings::Settings;
 pub use shutdown::Shutdown;
 
-/// Runs a worker until it is told to end.
+/// Runs a worker until it is shut down.
 pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
-    // A command of the same user could read our environment, with the keys in it, out of /proc.
+    // Otherwise a command of the same user could read the environment, which contains keys, from /proc.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // Commands bring pipes and connections.
+    // Commands need pipes and connections.
     shared::open_files::raise_limit();
     let workspaces = WorkspaceRoot::claim(&settings.home.join("workspaces"))?;
     let sandbox = start::open_sandbox(&settings, workspaces.path()).await?;
@@ -73,7 +73,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
     settings.metrics.watch("worker", &settings.pool);
     settings.metrics.seconds(
         "sandbox_start_duration",
-        "From the order of a command to its start in a sandbox",
+        "Time from the request of a command to its start in a sandbox",
         sandbox.starts(),
     );
     let meters = WorkerMeters::new(&settings.metrics);
@@ -87,7 +87,7 @@ pub async fn run(settings: Settings, shutdown: Shutdown) -> anyhow::Result<()> {
         packages.collect_garbage(&context.pool).await?;
     }
     let ended = claim_loop::run(Arc::new(context), new, keep, shutdown).await;
-    // The last handle of the log went with the context, so the writer ends when all is written.
+    // The context owned the last handle of the log, so the writer ends when everything is written.
     writer.await?;
     notifying.await?;
     assets.finish_cleanup().await;

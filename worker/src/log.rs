@@ -1,7 +1,7 @@
 //! The log writer of this process, which commits the events of all jobs in batches.
 //!
-//! While a batch is on its way to the database the next one grows, and adjacent text merges in it; so the database sets
-//! the pace. Only live output that nobody follows waits for a timer: see `linger`.
+//! While one batch is sent to the database, the next one grows, and adjacent text in it is merged. The database thus
+//! sets the pace. Only live output that nobody follows waits for a timer: see `linger`.
 
 mod batch;
 mod linger;
@@ -26,10 +26,10 @@ use worker_tool::{EventSink, LeaseLost};
 use worker_workspace::Redactor;
 use writer::BatchWriter;
 
-/// Commands that wait for the writer. At this many, senders wait too.
+/// The maximum number of commands that wait for the writer. Beyond it, senders wait too.
 const QUEUE_LENGTH: usize = 1024;
 
-/// Opens logs.
+/// The handle of the log writer, which opens logs.
 #[derive(Clone)]
 pub(crate) struct LogWriter {
     commands: mpsc::Sender<LogCommand>,
@@ -40,7 +40,7 @@ pub(crate) struct JobLog {
     lease: Lease,
     commands: mpsc::Sender<LogCommand>,
     lost: CancellationToken,
-    /// Set when the job turns out to have secrets.
+    /// Set if the job has secrets.
     redaction: OnceLock<EventRedactor>,
 }
 
@@ -60,7 +60,8 @@ enum LogCommand {
 type Written = oneshot::Sender<Result<(), LeaseLost>>;
 
 impl LogWriter {
-    /// The writer's handle, and the task that its owner runs. The task ends when all handles are gone.
+    /// Creates the handle of the writer, and the task that the caller must run. The task ends
+    /// when all handles are dropped.
     pub(crate) fn new(
         pool: &Pool,
         notifier: Notifier,
@@ -97,18 +98,18 @@ impl LogWriter {
 }
 
 impl JobLog {
-    /// Keeps these secrets out of all that is appended from now on.
+    /// Redacts these secrets in everything that is appended from now on.
     pub(crate) fn hide(&self, redactor: Arc<Redactor>) {
-        // A second call would hide the same secrets: an attempt has one set.
+        // A second call would hide the same secrets, because an attempt has one set.
         let _ = self.redaction.set(EventRedactor::new(redactor));
     }
 
-    /// Appends an event some time soon, after those before it.
+    /// Appends an event after all earlier ones, without waiting for the commit.
     pub(crate) async fn append(&self, event: EventData) {
         self.write(vec![event], RunTransition::Continue, None).await;
     }
 
-    /// Appends an event and waits until it is committed, and with it all before it.
+    /// Appends an event, and waits until it and all earlier events are committed.
     pub(crate) async fn commit(&self, event: EventData) -> Result<(), LeaseLost> {
         self.commit_all(vec![event], RunTransition::Continue).await
     }
@@ -138,7 +139,7 @@ impl JobLog {
             None => (events, next),
         };
         if events.is_empty() && written.is_none() {
-            // All of it is held back for now.
+            // Redaction holds back all of the text for now.
             return;
         }
         self.send(LogCommand::Write {
@@ -152,7 +153,7 @@ impl JobLog {
 
     async fn send(&self, command: LogCommand) {
         if self.commands.send(command).await.is_err() {
-            // The writer ends after all logs, unless the process is going down.
+            // The writer outlives all logs, unless the process is shutting down.
             self.lost.cancel();
         }
     }

@@ -20,13 +20,13 @@ pub(crate) enum LoopError {
     Model(#[from] ModelError),
     #[error("the database failed")]
     Database(#[from] db::Error),
-    /// The job cannot go on, and another attempt would not help.
+    /// The job cannot continue, and another attempt would not help.
     #[error(transparent)]
     Job(#[from] JobError),
     /// These calls wait for approval. The transcript ends before the first of them.
     #[error("calls wait for approval")]
     AwaitsApproval(Vec<ToolCall>),
-    /// A job must not wait for approval when its workspace could not be saved.
+    /// The workspace could not be saved, which is required before a job waits for approval.
     #[error("the workspace could not be saved")]
     Unsaved,
     /// The worker is draining. The transcript ends at a boundary.

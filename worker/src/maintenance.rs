@@ -1,7 +1,7 @@
-//! Periodic maintenance that any worker does for all: cleanup, retention, blob garbage collection.
+//! Periodic maintenance, which any worker does for all workers: cleanup, retention, blob garbage collection.
 //!
-//! Each piece is a small transaction, so a worker that dies leaves the rest to the next. No step depends on another:
-//! a step that fails is tried again in the next round, and the others are done.
+//! Each piece is a small transaction, so another worker can do the rest if a worker dies. No step depends on another:
+//! a step that fails is repeated in the next round, and the others continue.
 
 mod approval_expiry;
 mod blob_gc;
@@ -26,14 +26,14 @@ pub use retention::Keep;
 
 /// The interval at which a worker checks whether a task is due.
 const CHECK_INTERVAL: Duration = Duration::from_secs(60);
-/// The interval of each task, over all workers.
+/// The interval of each task across all workers.
 const TASKS: [(MaintenanceTask, TimeDelta); 3] = [
     (MaintenanceTask::Cleanup, TimeDelta::minutes(5)),
     (MaintenanceTask::Retention, TimeDelta::hours(1)),
     (MaintenanceTask::Blobs, TimeDelta::minutes(5)),
 ];
 
-/// Runs the tasks that are due, until it is dropped.
+/// Runs due tasks until it is dropped.
 pub(crate) async fn run(context: Arc<WorkerContext>, keep: Keep) {
     loop {
         for (task, pause) in TASKS {

@@ -1,4 +1,5 @@
-//! Notifications of the database: new work, and cancelled jobs. All are hints, because polling finds the same later.
+//! Notifications from the database: new work and cancelled jobs. All of them are hints, because
+//! polling finds the same later.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,10 +14,10 @@ use shared::db::run::HeldRun;
 use shared::db::{CANCEL_CHANNEL, Heard, Notification, NotificationReceiver, WORK_CHANNEL};
 use shared::id::JobId;
 
-/// The jobs that run here, by id.
+/// The jobs that run on this worker, by id.
 #[derive(Clone, Default)]
 pub(crate) struct RunningJobs {
-    /// By job, with the lease: an attempt that is just over may still be here when the next has begun.
+    /// By job, with the lease. An attempt that has just ended may still be listed when the next one has started.
     jobs: Arc<Mutex<HashMap<JobId, (Lease, JobSignals)>>>,
 }
 
@@ -37,14 +38,14 @@ impl RunningJobs {
         }
     }
 
-    /// Whether the job runs here under that lease.
+    /// Whether the job runs on this worker under the lease.
     pub(crate) fn knows(&self, lease: Lease) -> bool {
         let jobs = self.lock();
         jobs.get(&lease.job)
             .is_some_and(|(known, _)| *known == lease)
     }
 
-    /// Cancels the job if it runs here.
+    /// Cancels the job if it runs on this worker.
     pub(crate) fn cancel(&self, job: JobId) {
         if let Some((_, job_signals)) = self.lock().get(&job) {
             job_signals.cancel.cancel();

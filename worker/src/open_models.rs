@@ -16,11 +16,11 @@ use crate::worker_context::WorkerContext;
 /// The models of an attempt. There is at least one.
 pub(crate) struct OpenModels {
     models: Vec<OpenModel>,
-    /// Why some models of the list are missing, in sentences.
+    /// The reasons why models of the list are missing, as sentences.
     pub(crate) missing: Vec<String>,
 }
 
-/// A model that can be asked.
+/// A model that can be called.
 pub(crate) struct OpenModel {
     pub(crate) name: ModelName,
     pub(crate) client: Box<dyn LanguageModel>,
@@ -30,7 +30,7 @@ pub(crate) struct OpenModel {
     pub(crate) server: Option<(String, Option<u16>)>,
 }
 
-/// The models that a job names.
+/// Returns the models that a job names.
 pub(crate) fn models_of(claimed: &Claimed) -> ModelList {
     let several = claimed.request.models.clone();
     several.unwrap_or_else(|| claimed.job.model.clone().into())
@@ -46,7 +46,7 @@ impl<'a> From<&'a OpenModel> for CalledModel<'a> {
 }
 
 impl OpenModels {
-    /// Opens the models of a job. A fallback that this worker cannot ask is left out; a job without any model fails.
+    /// Opens the models of a job. A model that this worker cannot call is left out. A job without any model fails.
     pub(crate) fn open(context: &WorkerContext, claimed: &Claimed) -> Result<Self, JobError> {
         let names = models_of(claimed);
         let last = names.iter().count() - 1;
@@ -74,17 +74,17 @@ impl OpenModels {
         Ok(Self { models, missing })
     }
 
-    /// The first choice.
+    /// Returns the first choice.
     pub(crate) fn first(&self) -> &dyn LanguageModel {
         &*self.models[0].client
     }
 
-    /// All in their order.
+    /// Returns all models in order.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, OpenModel> {
         self.models.iter()
     }
 
-    /// Whether the last message of each can be constrained to this JSON Schema.
+    /// Whether the last message of each model can be constrained to this JSON Schema.
     pub(crate) fn constrain_output(&self, schema: &Value) -> bool {
         let mut models = self.models.iter();
         models.all(|model| model.client.constrains_output(schema))

@@ -18,11 +18,11 @@ use shared::skill::{Files, Skill};
 use tokio::sync::{Mutex, Semaphore};
 use worker_sandbox::{Sandbox, remove_tree};
 
-/// The folders of a skill in which the files are looked for, from that of the `SKILL.md`.
+/// The folders of a skill that may contain requirement files, relative to its `SKILL.md`.
 const FOLDERS: [&str; 2] = ["", "scripts/"];
-/// The files that say what to install; the last ones say which versions.
+/// The names of requirement files. The last one only determines the versions.
 const FILES: [&str; 3] = ["requirements.txt", "package.json", "package-lock.json"];
-/// A failed installation is tried again after so long: an index may have been down.
+/// The time after which a failed installation is tried again, because an index may have been down.
 const RETRY_AFTER: Duration = Duration::from_secs(10 * 60);
 
 /// The parts of a worker that an installation needs.
@@ -32,7 +32,7 @@ pub(crate) struct PackageInstaller<'a> {
     pub(crate) sandbox: &'a Sandbox,
     /// Permits for commands that run at the same time.
     pub(crate) command_permits: &'a Semaphore,
-    /// Private networks that the operator opened.
+    /// Private networks that the operator allows.
     pub(crate) egress_allowed: &'a Arc<[IpNet]>,
     /// The folder of the workspaces.
     pub(crate) workspaces: &'a Path,
@@ -40,14 +40,14 @@ pub(crate) struct PackageInstaller<'a> {
 
 /// The layers of a worker.
 pub(crate) struct PackageLayers {
-    /// One folder for each digest of a skill.
+    /// The folder that contains one folder per skill digest.
     folder: PathBuf,
-    /// Host and data directory, for people.
+    /// The host and the data directory, for display.
     place: String,
     layers: std::sync::Mutex<HashMap<String, Arc<Mutex<LayerState>>>>,
 }
 
-/// The state of a layer. Whoever installs it holds the lock, and the others wait.
+/// The state of a layer. The task that installs it holds the lock, and the others wait.
 #[derive(Default)]
 enum LayerState {
     #[default]
@@ -64,12 +64,12 @@ enum LayerState {
 pub(crate) struct JobPackages {
     /// The skills whose packages are installed, each with its layer.
     pub(crate) layers: Vec<(String, PathBuf)>,
-    /// The skills whose packages could not be installed, each with the reason, for people.
+    /// The skills whose packages could not be installed, each with a reason for display.
     pub(crate) troubles: Vec<(String, String)>,
 }
 
 impl JobPackages {
-    /// The folders of the layers.
+    /// Returns the folders of the layers.
     pub(crate) fn folders(&self) -> Vec<PathBuf> {
         let layers = self.layers.iter();
         layers.map(|(_, folder)| folder.clone()).collect()
@@ -82,11 +82,11 @@ impl JobPackages {
 }
 
 impl PackageLayers {
-    /// The layers in the data directory of a worker.
+    /// Opens the layers in the data directory of a worker.
     pub(crate) fn open(home: &Path) -> io::Result<Self> {
         let folder = home.join("packages");
         fs::create_dir_all(&folder)?;
-        install::let_jobs_pass(&folder)?;
+        install::allow_traversal(&folder)?;
         let host = rustix::system::uname();
         let host = host.nodename().to_string_lossy();
         Ok(Self {
@@ -96,8 +96,8 @@ impl PackageLayers {
         })
     }
 
-    /// The layer with the packages of an uploaded skill, installed if they are not yet; `None` if it names none. An
-    /// error is for people.
+    /// Returns the layer with the packages of an uploaded skill, and installs it if necessary. `None` if the skill
+    /// names no packages. An error is a message for people.
     pub(crate) async fn of(
         &self,
         installer: PackageInstaller<'_>,
@@ -114,7 +114,7 @@ impl PackageLayers {
         let mut state = state.lock().await;
         let layer = self.folder.join(&skill.digest);
         let is_due = match &*state {
-            // The garbage collection of another worker may have been wrong, or the operator quicker.
+            // Another worker's garbage collection or the operator may have deleted the folder.
             LayerState::Installed => !layer.is_dir(),
             LayerState::Unknown => true,
             LayerState::Failed { at, .. } => at.elapsed() > RETRY_AFTER,
@@ -122,7 +122,7 @@ impl PackageLayers {
         if is_due {
             if let Err(error) = self.collect_garbage(installer.pool).await {
                 let error = format!("{error:#}");
-                tracing::warn!(error, "packages of deleted skills are left");
+                tracing::warn!(error, "could not delete packages of deleted skills");
             }
             *state = match installer.install(&files, &layer).await {
                 Ok(()) => LayerState::Installed,
@@ -143,7 +143,7 @@ impl PackageLayers {
         }
     }
 
-    /// Says in the database what came of an installation, for those who look at the skill.
+    /// Records the result of an installation in the database, for display with the skill.
     async fn report(&self, pool: &db::Pool, digest: &str, trouble: Option<&str>) {
         let put = skill_packages::put(pool, &self.place, digest, trouble);
         if let Err(error) = put.await {
@@ -156,8 +156,8 @@ impl PackageLayers {
         }
     }
 
-    /// Removes layers of versions that no tenant has any more. The version of a running job is never one of them,
-    /// unless it is that of a skill of an agent which was deleted meanwhile.
+    /// Deletes layers of versions that no tenant has any more. The version of a running job is never one of them,
+    /// unless it belongs to a skill of an agent that was deleted in the meantime.
     pub(crate) async fn collect_garbage(&self, pool: &db::Pool) -> anyhow::Result<()> {
         let mut found = Vec::new();
         for entry in fs::read_dir(&self.folder)? {
@@ -175,7 +175,7 @@ impl PackageLayers {
     }
 }
 
-/// The files that name packages, by their paths in the skill.
+/// Returns the files that name packages, by their paths in the skill.
 fn requirement_files(files: &Files) -> Vec<(String, Vec<u8>)> {
     let paths = FOLDERS
         .iter()

@@ -26,16 +26,16 @@ pub(crate) struct LoopPorts<'a> {
     /// The models, and their clients in the same order. There is at least one.
     pub(crate) models: &'a [CalledModel<'a>],
     pub(crate) clients: &'a [&'a dyn LanguageModel],
-    /// The model that the job shows.
+    /// The model that the job reports.
     pub(crate) job_model: &'a JobModel<'a>,
     pub(crate) tools: &'a dyn LoopTools,
     pub(crate) log: &'a dyn EventSink,
-    /// Earlier replies in the log, for compaction.
+    /// The index of earlier replies in the log, for compaction.
     pub(crate) replies: &'a dyn ReplyIndex,
     pub(crate) workspace: &'a mut dyn WorkspaceSaver,
     pub(crate) budget: &'a Budget<'a>,
     pub(crate) limits: Limits,
-    /// The notes before the job reaches a limit.
+    /// The notes to the model before the job reaches a limit.
     pub(crate) wrap_up: WrapUp,
     /// The context window of the model in tokens, if it is known.
     pub(crate) context_window: Option<u32>,
@@ -46,8 +46,8 @@ pub(crate) struct LoopPorts<'a> {
 }
 
 impl LoopPorts<'_> {
-    /// The part of the transcript that the provider has counted. Models count differently, so there is none if several
-    /// may answer.
+    /// Returns the part of the transcript that the provider has counted. Models count differently, so there is none
+    /// if several models may answer.
     pub(crate) fn measured(&self, transcript: &Transcript) -> Option<Measured> {
         match self.models {
             [only] => transcript.measured(only.name),
@@ -55,7 +55,7 @@ impl LoopPorts<'_> {
         }
     }
 
-    /// Marks a point at which another worker could take over.
+    /// Fails if the worker is draining. Called at each point at which another worker could take over.
     pub(crate) fn check_boundary(&self) -> Result<(), LoopError> {
         if self.drain.is_cancelled() {
             Err(LoopError::Drained)
@@ -67,13 +67,13 @@ impl LoopPorts<'_> {
 
 /// The tools that the loop can run.
 pub(crate) trait LoopTools: Sync {
-    /// The tools as the model sees them.
+    /// Returns the tools as the model sees them.
     fn specs(&self) -> Vec<Arc<ToolSpec>>;
 
-    /// The open calls whose approval must be requested; empty if the next call can run.
+    /// Returns the open calls whose approval must be requested. Empty if the next call can run.
     fn unapproved(&self, transcript: &Transcript) -> Vec<ToolCall>;
 
-    /// Runs the next call, and calls after it that can run at the same time. Each gets exactly one result.
+    /// Runs the next call, and the following calls that can run concurrently. Each call gets exactly one result.
     fn run_next<'b>(
         &'b self,
         transcript: &'b mut Transcript,
@@ -82,13 +82,13 @@ pub(crate) trait LoopTools: Sync {
 
 /// The storage of workspace snapshots.
 pub(crate) trait WorkspaceSaver: Send + Sync {
-    /// Saves the workspace and returns whether that worked.
+    /// Saves the workspace. Returns whether that succeeded.
     fn save(&mut self) -> BoxFuture<'_, bool>;
 }
 
 /// The index of the replies in the log.
 pub(crate) trait ReplyIndex: Sync {
-    /// The sequence number of a job's reply, counted from the last, which is 1.
+    /// Returns the sequence number of a job's reply, counted from the last reply, which is 1.
     fn seq_from_end(&self, job: JobId, from_end: usize) -> BoxFuture<'_, db::Result<Option<i64>>>;
 }
 

@@ -1,7 +1,7 @@
 //! Previews of office documents that jobs made: rendered in the sandbox after the job, one at a time.
 //!
-//! A worker that dies leaves a lease, after which another renders the document. What cannot be rendered is recorded
-//! with its reason and not tried again.
+//! If a worker dies, another one renders the document after the lease expires. A document that cannot be rendered is
+//! recorded with its reason and not tried again.
 
 mod render;
 
@@ -22,28 +22,28 @@ use crate::worker_context::WorkerContext;
 
 /// The interval at which a worker looks for documents.
 const POLL_INTERVAL: Duration = Duration::from_secs(2);
-/// The pause after the database or the asset store failed.
+/// The pause after a failure of the database or the asset store.
 const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// The time after which the worker of a rendering counts as dead.
 const LEASE: Duration = Duration::from_secs(2 * render::TIMEOUT.as_secs());
-/// Renderings that may break off before the document counts as the cause.
+/// The number of renderings that may be interrupted before the document counts as the cause.
 const MAX_ATTEMPTS: i16 = 3;
 /// The programs that render.
 const PROGRAMS: [&str; 3] = ["soffice", "pdfinfo", "pdftoppm"];
 
-/// The programs that render previews.
+/// Returns the programs that render previews.
 pub(crate) fn programs() -> impl Iterator<Item = Program> {
     PROGRAMS
         .into_iter()
         .map(|name| Program::Command(name.to_owned()))
 }
 
-/// Whether previews can be rendered: the programs are there, and a job's files are hidden from other commands.
+/// Whether previews can be rendered: the programs are installed, and a job's files are hidden from other commands.
 pub(crate) fn is_possible(sandbox: &Sandbox, installed: &BTreeSet<Program>) -> bool {
     sandbox.max_jobs().is_none() && programs().all(|program| installed.contains(&program))
 }
 
-/// Renders documents that wait for it, until it is dropped.
+/// Renders waiting documents until it is dropped.
 pub(crate) async fn run(context: Arc<WorkerContext>) {
     loop {
         let pause = match step(&context).await {
@@ -59,7 +59,8 @@ pub(crate) async fn run(context: Arc<WorkerContext>) {
     }
 }
 
-/// Renders a document; returns whether there was one. After an error its lease runs out, and it is tried again.
+/// Renders a document. Returns whether one was waiting. After an error, the lease expires, and
+/// the document is tried again.
 async fn step(context: &WorkerContext) -> anyhow::Result<bool> {
     if !context.workspaces.has_room() {
         return Ok(false);
@@ -71,7 +72,7 @@ async fn step(context: &WorkerContext) -> anyhow::Result<bool> {
         return Ok(false);
     };
     if claimed.attempt > MAX_ATTEMPTS {
-        let reason = format!("{MAX_ATTEMPTS} renderings of it broke off");
+        let reason = format!("rendering did not finish in {MAX_ATTEMPTS} attempts");
         db::preview::fail(&context.pool, &claimed, &reason).await?;
         return Ok(true);
     }

@@ -30,11 +30,11 @@ const FOLDERS: [&str; 6] = [
     "/bin",
 ];
 
-/// Much longer than it takes to look for modules. Afterwards they count as missing.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of a search for modules, much longer than it takes. After that, modules count as missing.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Those of them that are there, and that commands of that sandbox can use. Modules are looked for by a
-/// command, in a workspace made below `home`.
+/// Returns the wanted programs that are installed and that commands in the sandbox can use. A command searches for
+/// modules, in a workspace below `home`.
 pub async fn installed<'a>(
     wanted: impl IntoIterator<Item = &'a Program>,
     sandbox: &Sandbox,
@@ -59,7 +59,7 @@ pub async fn installed<'a>(
 
 fn is_on_path(name: &str, sandbox: &Sandbox) -> bool {
     FOLDERS.iter().any(|folder| {
-        // A link may lead to where commands cannot follow.
+        // A link may point to a place that commands cannot access.
         let Ok(path) = Path::new(folder).join(name).canonicalize() else {
             return false;
         };
@@ -69,14 +69,14 @@ fn is_on_path(name: &str, sandbox: &Sandbox) -> bool {
     })
 }
 
-/// Asks for all modules at once, since interpreters take their time to start.
+/// Searches for all modules with one command, because interpreters start slowly.
 async fn probe(
     modules: &[&Program],
     sandbox: &Sandbox,
     home: &Path,
 ) -> anyhow::Result<BTreeSet<Program>> {
     let place = home.join(format!("modules-{}", uuid::Uuid::now_v7()));
-    let printed = timeout(PATIENCE, sandbox.run_once(&script(modules), place))
+    let printed = timeout(TIMEOUT, sandbox.run_once(&script(modules), place))
         .await
         .context("it took too long")??;
     Ok(printed
@@ -85,7 +85,8 @@ async fn probe(
         .collect())
 }
 
-/// Prints the name of each module that is there. Nothing is imported: that takes seconds for some.
+/// Returns a script that prints the name of each installed module. It imports nothing, because
+/// some imports take seconds.
 fn script(modules: &[&Program]) -> String {
     let (mut python, mut packages, mut node) = (String::new(), String::new(), String::new());
     for module in modules {

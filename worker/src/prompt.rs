@@ -16,7 +16,7 @@ pub(crate) use programs::{programs_section, tool_names_section};
 pub(crate) use result::result_section;
 pub(crate) use system::system;
 
-/// The first message: the person's words, then what comes with them.
+/// Returns the first message: the client's prompt, then parameters and inputs.
 pub(crate) fn first_message(
     prompt: &str,
     parameters: &Map<String, Value>,
@@ -53,7 +53,7 @@ pub(crate) fn first_message(
     parts
 }
 
-/// The first message of an earlier job of the conversation: its files are in the workspace, if anywhere.
+/// Returns the first message of an earlier job of the conversation. Its files are named but not attached.
 pub(crate) fn earlier_message(prompt: &str, inputs: &[String]) -> Vec<Part> {
     let mut parts = vec![Part::Text(prompt.to_owned())];
     if !inputs.is_empty() {

@@ -19,13 +19,14 @@ use crate::telemetry::ProviderMeters;
 pub(crate) use account::ProviderAccount;
 pub(crate) use guarded_model::GuardedModel;
 
-/// The interval in which the slices of calls in progress are renewed.
+/// The interval at which the slices of calls in progress are renewed.
 const RENEW_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The accounts that this worker uses.
 pub(crate) struct ProviderAccounts {
     pool: Pool,
-    /// Who leases quota. It is not the id under which the worker is registered: that may change while calls run.
+    /// The id under which quota is leased. It is not the id of the worker's registration, which
+    /// may change while calls run.
     lessee: WorkerId,
     meters: ProviderMeters,
     by_id: Mutex<HashMap<String, Arc<ProviderAccount>>>,
@@ -41,7 +42,7 @@ impl ProviderAccounts {
         }
     }
 
-    /// The account of a model's provider; `None` for the provider that needs no network.
+    /// Returns the account of a model's provider, or `None` for the provider that needs no network.
     pub(crate) fn of(
         &self,
         model: &ModelName,

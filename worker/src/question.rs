@@ -19,8 +19,8 @@ pub(crate) struct Question<'a> {
 /// Whether the loop needs a reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Urgency {
-    /// The loop ends without it. The call waits for budget that others may return, and accepts a shorter reply.
+    /// The loop ends without the reply. The call waits for budget that others may release, and accepts a shorter reply.
     Required,
-    /// The loop goes on without it.
+    /// The loop continues without the reply.
     Optional,
 }

@@ -1,4 +1,4 @@
-//! The agent loop: ask the model, run the tools that it calls, until it calls none.
+//! The agent loop: it calls the model and runs the requested tools, until the model requests none.
 
 #[cfg(test)]
 mod scripted;
@@ -68,7 +68,7 @@ pub(crate) async fn run_loop(
     }
 }
 
-/// Runs the open calls, if there are any, and saves the workspace after them.
+/// Runs the open tool calls, if any, and then saves the workspace.
 async fn finish_turn(
     ports: &mut LoopPorts<'_>,
     transcript: &mut Transcript,
@@ -77,7 +77,7 @@ async fn finish_turn(
         return Ok(None);
     }
     let ran = run_calls(ports, transcript).await;
-    // Also when the worker is draining in the middle of a turn.
+    // This also happens when the worker drains in the middle of a turn.
     let is_saved = ports.workspace.save().await;
     if !is_saved && matches!(ran, Err(LoopError::AwaitsApproval(_))) {
         return Err(LoopError::Unsaved);
@@ -85,7 +85,7 @@ async fn finish_turn(
     ran
 }
 
-/// Runs the open calls in order.
+/// Runs the open tool calls in order.
 async fn run_calls(
     ports: &LoopPorts<'_>,
     transcript: &mut Transcript,

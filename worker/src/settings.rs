@@ -22,7 +22,7 @@ pub struct Settings {
     pub pool: Pool,
     /// The notifications of the process.
     pub notifications: Notifications,
-    /// The registry of its metrics.
+    /// The registry of metrics.
     pub metrics: Metrics,
     /// The store of files.
     pub assets: AssetStore,
@@ -30,19 +30,19 @@ pub struct Settings {
     pub catalog: Catalog,
     /// The configured model providers.
     pub providers: Providers,
-    /// The keys of secrets. Without them, jobs that need secrets fail.
+    /// The master keys of secrets. Without them, jobs that need secrets fail.
     pub master_keys: Option<MasterKeys>,
-    /// Its data directory.
+    /// The data directory of the worker.
     pub home: PathBuf,
     /// Set while the worker is registered: its sandbox works, and it takes jobs.
     pub registered: Arc<AtomicBool>,
-    /// Jobs that it runs at once.
+    /// The maximum number of jobs that run concurrently.
     pub slots: u32,
-    /// The time for which a worker may be silent, in whole seconds; the same for all workers.
+    /// The time for which a worker may be silent, in whole seconds. It is the same for all workers.
     pub silence: Duration,
-    /// Private networks that inputs may be fetched from.
+    /// Private networks from which inputs may be fetched.
     pub fetch_allowed: Vec<IpNet>,
-    /// Private networks that commands may reach, at hosts that their skill may.
+    /// Private networks that commands may reach, at hosts that their skill allows.
     pub egress_allowed: Vec<IpNet>,
     /// Whether the packages that uploaded skills name are installed.
     pub install_skill_requirements: bool,
@@ -50,8 +50,8 @@ pub struct Settings {
     pub keep: Keep,
     /// The isolation of commands.
     pub sandbox: Mode,
-    /// Directories of this machine that commands may read beside the usual ones.
+    /// Directories of this machine that commands may read in addition to the usual ones.
     pub sandbox_read: Vec<PathBuf>,
-    /// Available memory of this machine below which commands end.
+    /// The available memory of this machine below which commands are ended.
     pub memory_floor: MemoryFloor,
 }

@@ -7,6 +7,6 @@ use tokio_util::sync::CancellationToken;
 pub struct Shutdown {
     /// Stop claiming, and hand jobs over at their next boundary.
     pub drain: CancellationToken,
-    /// Hand jobs over at once.
+    /// Hand jobs over immediately.
     pub leave: CancellationToken,
 }

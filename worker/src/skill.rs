@@ -1,5 +1,4 @@
-//! The skill that a job runs: the worker's own of that name, or the very version that its tenant had uploaded when
-//! the job was accepted.
+//! The skill that a job runs: the worker's own, or the version that its tenant had uploaded when the job was accepted.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -17,10 +16,10 @@ use crate::worker_context::WorkerContext;
 use worker_tool::SKILL_FOLDER;
 use worker_workspace::Workspace;
 
-/// The timeout of reading a skill from the store. After it the attempt fails.
-const LOAD_PATIENCE: Duration = Duration::from_secs(60);
+/// The timeout for loading a skill from the store. After it, the attempt fails.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The skill of a job; `None` if it runs an agent.
+/// Loads the skill of a job. Returns `None` if the job runs an agent.
 pub(crate) async fn load(context: &WorkerContext, job: &Job) -> anyhow::Result<Option<Arc<Skill>>> {
     let Some(name) = &job.skill else {
         return Ok(None);
@@ -33,17 +32,17 @@ pub(crate) async fn load(context: &WorkerContext, job: &Job) -> anyhow::Result<O
         }
     };
     skill
-        .context("claimed a job of a skill that is not here")
+        .context("the skill of the claimed job is not on this worker")
         .map(Some)
 }
 
-/// Loads a version of an uploaded skill, in bounded time.
+/// Loads a version of an uploaded skill, with a timeout.
 pub(crate) async fn load_stored(
     context: &WorkerContext,
     name: &str,
     digest: &str,
 ) -> anyhow::Result<Arc<Skill>> {
-    let loading = timeout(LOAD_PATIENCE, load_version(context, name, digest));
+    let loading = timeout(LOAD_TIMEOUT, load_version(context, name, digest));
     loading.await.context("the asset store takes too long")?
 }
 
@@ -57,7 +56,7 @@ async fn load_version(
     let name = name.to_owned();
     let reading = move || {
         let files = Files::unpack_stored(&packed)?;
-        // A release took it that knew how to read it.
+        // The release that accepted the skill could read it.
         let skill = Skill::read(Some(&name), files);
         anyhow::Ok(skill.map_err(|error| UnreadableRow::new("the job's skill", error))?)
     };
@@ -69,12 +68,12 @@ async fn load_version(
     Ok(Arc::new(skill))
 }
 
-/// Writes the files that lie beside the `SKILL.md` into a workspace that has no [`SKILL_FOLDER`] yet. Blocks.
+/// Writes the files beside the `SKILL.md` into a workspace that has no [`SKILL_FOLDER`] yet. This blocks.
 pub(crate) fn stage(files: &Files, workspace: &Workspace) -> io::Result<()> {
     stage_in(SKILL_FOLDER, files.beside(), workspace)
 }
 
-/// Writes files of a skill into a folder that the workspace does not have yet. Blocks.
+/// Writes files of a skill into a folder that does not exist in the workspace yet. This blocks.
 pub(crate) fn stage_in<'a>(
     place: &str,
     files: impl Iterator<Item = (&'a FilePath, &'a SkillFile)>,
@@ -88,7 +87,7 @@ pub(crate) fn stage_in<'a>(
                 workspace.create_directory(&folder, 0o755)?;
             }
         }
-        // Writable, so that copies of them are.
+        // Writable, so that copies of the files are writable too.
         let mode = if file.is_executable { 0o755 } else { 0o644 };
         let mut staged = workspace.create_file(&format!("{place}/{path}"), mode)?;
         staged.write_all(&file.content)?;

@@ -22,18 +22,18 @@ use worker_workspace::Workspace;
 
 /// An input in the workspace.
 pub(crate) struct StagedInput {
-    /// Its name there.
+    /// The name of the file in the workspace.
     pub(crate) name: String,
     pub(crate) content_type: String,
-    /// Bytes.
+    /// The size in bytes.
     pub(crate) size: u64,
-    /// The part of it that is in the prompt.
+    /// The form of the input in the prompt.
     pub(crate) attachment: Attachment,
 }
 
 type Chunks = BoxStream<'static, anyhow::Result<Bytes>>;
 
-/// Writes all inputs under names of their own, each once, and none under `reserved`.
+/// Writes each input once, under a unique name other than `reserved`.
 pub(crate) async fn stage(
     context: &WorkerContext,
     claimed: &Claimed,
@@ -124,7 +124,7 @@ async fn write(
         .create_file(&name, 0o644)
         .map_err(AttemptError::internal)?;
     let mut size = 0;
-    // The first bytes tell the type; all of them are kept while the model may want to see the file.
+    // The first bytes determine the type. All bytes are kept while the file may be inline.
     let mut kept = BytesMut::new();
     let mut keep_all = true;
     while let Some(chunk) = chunks.next().await {
@@ -151,7 +151,7 @@ async fn write(
     })
 }
 
-/// `a.csv`, `a-2.csv`, `a-3.csv`, …
+/// Returns the first free name of `a.csv`, `a-2.csv`, `a-3.csv`, …
 fn unique(name: &str, taken: &mut HashSet<String>) -> String {
     let (stem, extension) = match name.rsplit_once('.') {
         Some((stem, extension)) if !stem.is_empty() => (stem, format!(".{extension}")),

@@ -24,15 +24,15 @@ use crate::telemetry::WorkerMeters;
 use crate::toolbox::ToolDefinitions;
 use crate::worker_context::WorkerContext;
 
-/// Commands per core that run at the same time. Others wait.
+/// The maximum number of concurrent commands per core. Further commands wait.
 const COMMANDS_PER_CORE: usize = 4;
 
 /// The timeout of a connection to a provider.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The same if another provider can answer.
+/// The timeout of a connection if another provider can answer.
 const CONNECT_TIMEOUT_WITH_FALLBACK: Duration = Duration::from_millis(800);
 
-/// Opens the sandbox, and warns if it is weaker than it could be.
+/// Opens the sandbox, and warns if its isolation is weaker than possible.
 pub(crate) async fn open_sandbox(settings: &Settings, home: &Path) -> anyhow::Result<Sandbox> {
     let read_only = settings.sandbox_read.clone();
     let floor = settings.memory_floor;
@@ -41,19 +41,19 @@ pub(crate) async fn open_sandbox(settings: &Settings, home: &Path) -> anyhow::Re
         let isolation = sandbox.isolation().as_str();
         tracing::warn!(
             isolation,
-            "commands of models are not confined in namespaces"
+            "commands of models are not isolated by namespaces"
         );
     }
     if sandbox.memory_limit() == MemoryLimit::Watched {
         tracing::warn!(
-            "commands have no cgroups: their memory is watched and not limited, so one can take more than it may before it \
-             is ended; deploy/README.md says how to give them cgroups"
+            "commands have no cgroups: their memory is watched and not limited, so one can exceed its limit before it is \
+             killed; deploy/README.md says how to give them cgroups"
         );
     }
     Ok(sandbox)
 }
 
-/// The worker as it registers in the database.
+/// Returns the worker as it registers in the database.
 pub(crate) fn registration(
     settings: &Settings,
     sandbox: &Sandbox,
@@ -80,7 +80,7 @@ pub(crate) fn registration(
     })
 }
 
-/// The context that all attempts share.
+/// Creates the context that all attempts share.
 pub(crate) fn context(
     settings: Settings,
     sandbox: Sandbox,
@@ -120,7 +120,8 @@ pub(crate) fn context(
     })
 }
 
-/// A client for model providers. A key would follow a redirect, and a reply may take as long as it takes.
+/// Creates a client for model providers. It follows no redirects, because they would receive the key. It has no
+/// timeout for a reply, because a reply may take long.
 fn provider_client(connect_timeout: Duration) -> reqwest::Result<Client> {
     Client::builder()
         .redirect(reqwest::redirect::Policy::none())

@@ -1,15 +1,15 @@
-//! The time of this worker that tenants are charged for. It is charged once a second, for running and for ended jobs.
+//! The time of this worker that tenants are charged for. It is charged once per second, for running and ended jobs.
 //! If the worker dies, the last second is not charged.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use shared::db::lane::remembered;
+use shared::db::lane::decayed;
 use shared::db::log::Lease;
 use shared::id::TenantId;
 
-/// The time of each tenant whose jobs run here.
+/// The time of each tenant whose jobs run on this worker.
 #[derive(Clone, Default)]
 pub(crate) struct TimeAccounting {
     accounts: Arc<Mutex<TimeAccounts>>,
@@ -25,7 +25,7 @@ struct JobTimer {
     tenant: TenantId,
     /// The start of the time that is not charged yet.
     since: Instant,
-    /// The amount that the claim charged in advance. The first charges, which have the true amount, return it.
+    /// The amount that the claim charged in advance. The first charge, which has the actual amount, returns it.
     prepaid: f64,
 }
 
@@ -44,7 +44,7 @@ impl TimeAccounting {
         }
     }
 
-    /// The charges since the last call, by tenant.
+    /// Returns the charges since the last call, by tenant.
     pub(crate) fn charges(&self, now: Instant) -> Vec<(TenantId, f64)> {
         let mut accounts = self.lock();
         let TimeAccounts { timers, owed } = &mut *accounts;
@@ -60,11 +60,11 @@ impl TimeAccounting {
 }
 
 impl JobTimer {
-    /// The seconds since the timer was last read, less those charged in advance.
+    /// Returns the seconds since the timer was last read, minus the rest of those charged in advance.
     fn read(&mut self, now: Instant) -> f64 {
         let used = now.saturating_duration_since(self.since);
         self.since = now;
-        used.as_secs_f64() - remembered(std::mem::take(&mut self.prepaid), used)
+        used.as_secs_f64() - decayed(std::mem::take(&mut self.prepaid), used)
     }
 }
 
@@ -105,12 +105,12 @@ mod tests {
             [(who, owed)] if who == tenant => owed,
             ref charges => panic!("{charges:?}"),
         };
-        // What was paid in advance counts for as much as is left of it.
+        // A prepaid amount decays over time. Only its rest is returned.
         let prepaid = (-0.05_f64).exp();
         assert!((owed(3) - (3.0 - prepaid)).abs() < 1e-9);
         assert!((owed(5) - 2.0).abs() < 1e-9);
         drop(guard);
-        // The clock of the test runs ahead of the true one, at which it ended.
+        // The clock of the test is ahead of the real clock, which determined the end.
         assert!(owed(9).abs() < 1e-9);
         assert_eq!(accounting.charges(Instant::now()), []);
     }

@@ -34,7 +34,7 @@ struct ToolEntry {
 }
 
 impl Toolbox {
-    /// The tools of those names under these rules, for a job that may send those secrets.
+    /// Creates the tools with these names and rules, for a job that may send these secrets.
     pub(crate) fn new(
         names: &[ToolName],
         hooks: &Hooks,
@@ -64,7 +64,7 @@ impl Toolbox {
         Ok(Self { entries })
     }
 
-    /// Adds a tool under the same rules, whose arguments are checked by that schema. Its name must be new.
+    /// Adds a tool under the same rules. The schema validates its arguments. Its name must be new.
     pub(crate) fn add(&mut self, tool: Box<dyn Tool>, schema: Schema, hooks: &Hooks) {
         let spec = Arc::new(tool.spec());
         debug_assert!(self.entry(&spec.name).is_none(), "{} is new", spec.name);
@@ -75,7 +75,7 @@ impl Toolbox {
         });
     }
 
-    /// The tools as the model sees them.
+    /// Returns the tools as the model sees them.
     pub(crate) fn specs(&self) -> Vec<Arc<ToolSpec>> {
         self.entries
             .iter()
@@ -83,8 +83,8 @@ impl Toolbox {
             .collect()
     }
 
-    /// The tool that a call is for, if the call is valid. An error says what is wrong with the call, without the values
-    /// that the redactor knows. A call that is refused here has no effect.
+    /// Returns the tool of a valid call. An error describes the faults of the call, without the values that the
+    /// redactor knows. A call that is rejected here has no effect.
     pub(super) fn admit(
         &self,
         call: &ToolCall,
@@ -104,7 +104,8 @@ impl Toolbox {
         Ok(&*entry.tool)
     }
 
-    /// The label of a tool in metrics and spans. There are few, whatever servers offer and models make up.
+    /// Returns the label of a tool in metrics and spans. There are few labels, whatever names
+    /// servers offer and models invent.
     pub(super) fn label(&self, name: &str) -> &'static str {
         match ToolName::parse(name) {
             Ok(tool) if self.entry(name).is_some() => tool.as_str(),
@@ -116,18 +117,18 @@ impl Toolbox {
         }
     }
 
-    /// The rule for calls of that name.
+    /// Returns the rule for calls of the named tool.
     pub(super) fn rule(&self, name: &str) -> Rule {
         self.entry(name).map_or(Rule::Silent, |entry| entry.rule)
     }
 
-    /// Whether calls of that name change nothing. Calls of unknown tools change nothing either.
+    /// Whether calls of the named tool change nothing. Calls of unknown tools change nothing either.
     pub(super) fn is_read_only(&self, name: &str) -> bool {
         let entry = self.entry(name);
         entry.is_none_or(|entry| entry.tool.is_read_only())
     }
 
-    /// The tool with that name or alias.
+    /// Returns the tool with this name or alias.
     fn entry(&self, name: &str) -> Option<&ToolEntry> {
         let canonical = ToolName::alias(name).map_or(name, |tool| tool.as_str());
         self.entries
@@ -149,8 +150,8 @@ impl Toolbox {
     }
 }
 
-/// The faults of the redacted arguments. In the faults of the original arguments the redactor could miss a secret,
-/// because messages are cut and pointers are escaped.
+/// Returns the faults of the redacted arguments. In the faults of the original arguments, the redactor could miss a
+/// secret, because messages are cut and pointers are escaped.
 fn faults_without_secrets(
     schema: &Schema,
     call: &ToolCall,
@@ -169,7 +170,7 @@ fn explain(schema: &Schema, faults: &[(String, String)]) -> String {
     }));
     let required: Vec<_> = schema.required().collect();
     if !required.is_empty() {
-        lines.push(format!("Required are: {}.", required.join(", ")));
+        lines.push(format!("Required arguments: {}.", required.join(", ")));
     }
     lines.join("\n")
 }
@@ -207,7 +208,7 @@ mod tests {
                 "{name}: {}",
                 spec.description
             );
-            // It may be the only one that a job has.
+            // The tool may be the only one of a job.
             let others = ToolName::ALL.iter().filter(|other| *other != name);
             for other in others {
                 assert!(
@@ -243,7 +244,7 @@ mod tests {
         let error = Toolbox::new(&twice, &Hooks::default(), &[], &ToolDefinitions::default())
             .err()
             .unwrap();
-        assert_eq!(error.to_string(), "the tool file.read is there twice");
+        assert_eq!(error.to_string(), "the tool file.read is listed twice");
     }
 
     #[test]
@@ -263,7 +264,7 @@ mod tests {
              - /timeout: \"5\" is not of types \"null\", \"integer\"\n\
              - /comand: is not known; there are: command, cwd, timeout\n\
              - \"command\" is a required property\n\
-             Required are: command."
+             Required arguments: command."
         );
         for input in [json!(null), json!("ls"), json!([])] {
             let refused = refused(call("shell.exec", input));

@@ -1,4 +1,4 @@
-//! The transcript of a job and of the jobs before it in its conversation: the state of the loop.
+//! The transcript of a job and of earlier jobs in its conversation: the state of the loop.
 
 mod cut;
 mod images;
@@ -20,7 +20,7 @@ pub(crate) use render::render_as_text;
 use worker_model::{Media, ModelMessage, Part, ToolResult};
 use worker_tool::SubmitResult;
 
-/// The same call so often in a row gets a nudge; once more, and the loop ends.
+/// The number of equal calls in a row at which the model gets a nudge. One more ends the loop.
 const REPEATS_BEFORE_NUDGE: u32 = 3;
 
 const ASK_FOR_SUMMARY: &str = "You stopped without a word to the person who asked. Tell them in a few sentences \
@@ -31,25 +31,26 @@ const ASK_TO_GO_ON: &str = "Go on.";
 /// The state of a loop.
 pub(crate) struct Transcript {
     messages: Vec<ModelMessage>,
-    /// The jobs of which they are; the last is the one that runs.
+    /// The jobs of the messages. The last one is the running job.
     segments: Vec<JobSegment>,
-    /// The summary of what is not among the messages any more.
+    /// The summary of removed messages, until a prompt follows it.
     summary: Option<Part>,
-    /// Replies before this one read more than is there now: their counts of tokens say nothing.
+    /// The index of the first message with a valid token count. Earlier replies counted
+    /// messages that have been removed.
     measured_from: usize,
     /// Calls of the last reply that have no result yet.
     open: VecDeque<ToolCall>,
-    /// Results of the last reply's calls, until all are there.
+    /// Results of the last reply's calls, until all calls have one.
     results: Vec<Part>,
     last: Option<LastReply>,
     summaries_asked: u32,
-    /// The structured result that the job must hand over.
+    /// The structured result that the job must return.
     expected: Option<ExpectedResult>,
     repeated: Option<(ToolCall, u32)>,
     may_repeat: bool,
-    /// Decisions about calls that needed an approval, by call id.
+    /// Decisions about calls that needed approval, by call id.
     decisions: HashMap<String, ApprovalResolved>,
-    /// Notes that the model reads with the next request.
+    /// Notes for the model in the next request.
     notes: Vec<Part>,
     /// The progress of the job.
     pub(crate) progress: Progress,
@@ -61,7 +62,7 @@ pub(crate) struct Transcript {
 struct JobSegment {
     job: JobId,
     prompt: Vec<Part>,
-    /// The message that has its prompt.
+    /// The index of the message with the job's prompt.
     begins_at: usize,
 }
 
@@ -71,9 +72,9 @@ struct LastReply {
 }
 
 impl Transcript {
-    /// An empty one, which wants a job to begin.
+    /// Creates an empty transcript. A job must begin before the model can be called.
     ///
-    /// With `may_repeat` the same call again and again is no sign of a model that is stuck.
+    /// With `may_repeat`, repeated equal calls do not count as a sign of a stuck model.
     pub(crate) fn new(may_repeat: bool) -> Self {
         Self {
             messages: Vec::new(),
@@ -94,7 +95,7 @@ impl Transcript {
         }
     }
 
-    /// Begins a job. What was said before stays, what was counted was the job's before.
+    /// Begins a job. The messages of earlier jobs stay, but the progress starts anew.
     pub(crate) fn begin(&mut self, job: JobId, prompt: Vec<Part>) {
         while self.next_call().is_some() {
             self.add_result(ToolCompleted::UNANSWERED.to_owned(), true);
@@ -105,7 +106,7 @@ impl Transcript {
         self.measured_from = before.measured_from;
         let parts: Vec<_> = before.summary.into_iter().chain(prompt.clone()).collect();
         match self.messages.last_mut() {
-            // The job before ended without a reply.
+            // The previous job ended without a reply.
             Some(ModelMessage::User(last)) => last.extend(parts),
             _ => self.messages.push(ModelMessage::User(parts)),
         }
@@ -116,37 +117,37 @@ impl Transcript {
         });
     }
 
-    /// Makes the job hand over a structured result.
+    /// Makes the job return a structured result.
     pub(crate) fn expect(&mut self, result: ExpectedResult) {
         self.expected = Some(result);
     }
 
-    /// The schema that the provider constrains the last message to, if it does.
+    /// Returns the schema to which the provider constrains the last message, if any.
     pub(crate) fn output_schema(&self) -> Option<&Value> {
         self.expected.as_ref().and_then(ExpectedResult::constraint)
     }
 
-    /// Takes the structured result, or what is wrong with it; `None` if the job needs none.
+    /// Takes the structured result or a description of its faults. Returns `None` if the job needs none.
     pub(crate) fn take_result(&mut self) -> Option<Result<Value, String>> {
         self.expected.take().map(ExpectedResult::into_result)
     }
 
-    /// The messages that the model reads.
+    /// Returns the messages that the model reads.
     pub(crate) fn messages(&self) -> &[ModelMessage] {
         &self.messages
     }
 
-    /// The next call that wants a result.
+    /// Returns the next call without a result.
     pub(crate) fn next_call(&self) -> Option<&ToolCall> {
         self.open.front()
     }
 
-    /// All calls that want a result, in order.
+    /// Returns all calls without a result, in order.
     pub(crate) fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.open.iter()
     }
 
-    /// The stop reason of the loop; `None` if the model must be asked (again).
+    /// Returns the stop reason of the loop, or `None` if the model must be called (again).
     pub(crate) fn stop(&self, max_iterations: u32) -> Option<LoopStop> {
         if self
             .expected
@@ -161,7 +162,7 @@ impl Transcript {
                 StopReason::MaxTokens => return Some(LoopStop::MaxTokens),
                 StopReason::ContextFull => return Some(LoopStop::ContextFull),
                 StopReason::Paused => {}
-                // Its result must be repaired.
+                // The structured result must be repaired.
                 _ if self.expected.is_some() => {}
                 _ if last.has_text || self.summaries_asked > 0 => return Some(LoopStop::EndTurn),
                 _ => {}
@@ -170,17 +171,17 @@ impl Transcript {
         (self.progress.usage.iterations >= max_iterations).then_some(LoopStop::MaxIterations)
     }
 
-    /// Whether the last reply asked for no tool.
+    /// Whether the last reply has no tool calls.
     fn awaits_nothing(&self) -> bool {
         matches!(self.messages.last(), Some(ModelMessage::Assistant(_)))
     }
 
-    /// Tells the model something when it is asked next.
+    /// Adds a note for the model to the next request.
     pub(crate) fn note(&mut self, text: &str) {
         self.notes.push(Part::Text(text.to_owned()));
     }
 
-    /// Makes the transcript end with our side, so that the model can be asked.
+    /// Makes the transcript end with a user message, so that the model can be called.
     pub(crate) fn end_with_user_turn(&mut self) {
         if let Some(last) = self.last.as_ref().filter(|_| self.awaits_nothing()) {
             let text = if last.stop_reason == StopReason::Paused {
@@ -199,7 +200,7 @@ impl Transcript {
         }
     }
 
-    /// Takes a reply.
+    /// Adds a reply.
     pub(crate) fn add_reply(&mut self, reply: AssistantMessage) {
         self.progress.add_reply(&reply);
         self.open = reply.tool_calls().cloned().collect();
@@ -216,12 +217,12 @@ impl Transcript {
         self.messages.push(ModelMessage::Assistant(reply));
     }
 
-    /// Takes the result of the next call. Results are told to the model when all of a reply are there.
+    /// Adds the result of the next call. The model gets the results when all calls of the reply have one.
     pub(crate) fn add_result(&mut self, text: String, is_error: bool) {
         self.add_result_with_images(text, is_error, Vec::new());
     }
 
-    /// Takes the result of the next call with what the model looks at.
+    /// Adds the result of the next call, with images for the model.
     pub(crate) fn add_result_with_images(
         &mut self,
         text: String,
@@ -238,7 +239,7 @@ impl Transcript {
         {
             expected.take_call(&call.input);
         }
-        // An id may come again, and what was said is about this call alone.
+        // A later call may have the same id, and the decision applies to this call only.
         self.decisions.remove(&call.call_id);
         let text = if self.count_repeats(&call) == REPEATS_BEFORE_NUDGE {
             format!(
@@ -260,17 +261,17 @@ impl Transcript {
         }
     }
 
-    /// Takes what was said to a call that waited.
+    /// Adds the decision about a call that waited for approval.
     pub(crate) fn add_decision(&mut self, decision: ApprovalResolved) {
         self.decisions.insert(decision.call_id.clone(), decision);
     }
 
-    /// The decision about a call that needed an approval; `None` if none was requested.
+    /// Returns the decision about a call that needed approval, or `None` if none was requested.
     pub(crate) fn decision(&self, call_id: &str) -> Option<&ApprovalResolved> {
         self.decisions.get(call_id)
     }
 
-    /// Takes the calls that have no result; the loop is over.
+    /// Takes the calls without a result, when the loop is over.
     pub(crate) fn give_up(&mut self) -> impl Iterator<Item = ToolCall> {
         std::mem::take(&mut self.open).into_iter()
     }

@@ -36,41 +36,41 @@ pub(crate) struct WorkerContext {
     pub(crate) assets: AssetStore,
     pub(crate) catalog: Catalog,
     pub(crate) providers: Providers,
-    /// Limits of models that providers have told of.
+    /// Limits of models that providers have reported.
     pub(crate) learned_limits: LearnedLimits,
-    /// The keys of secrets. Without them, jobs that need secrets fail.
+    /// The master keys of secrets. Without them, jobs that need secrets fail.
     pub(crate) master_keys: Option<MasterKeys>,
     /// The accounts at model providers.
     pub(crate) accounts: ProviderAccounts,
     /// The HTTP client for model providers.
     pub(crate) http: Client,
-    /// The same for models that have a fallback: it gives up soon when there is no connection.
+    /// The HTTP client for models that have a fallback. It has a short connection timeout.
     pub(crate) impatient_http: Client,
     /// The HTTP client for inputs by URL.
     pub(crate) fetch: FetchClient,
     /// The HTTP clients of tools.
     pub(crate) web: WebClients,
-    /// Private networks that commands may reach, at hosts that their skill may.
+    /// Private networks that commands may reach, at hosts that their skill allows.
     pub(crate) egress_allowed: Arc<[IpNet]>,
-    /// The packages of uploaded skills; `None` if none are installed for them.
+    /// The packages of uploaded skills, or `None` if they are not installed.
     pub(crate) packages: Option<PackageLayers>,
     pub(crate) log: LogWriter,
     /// The metrics of the worker.
     pub(crate) meters: WorkerMeters,
     /// The sandbox in which commands run.
     pub(crate) sandbox: Sandbox,
-    /// Commands that may run at once.
+    /// Permits for concurrent commands.
     pub(crate) commands: Semaphore,
     /// Tool definitions that all jobs share.
     pub(crate) tool_definitions: ToolDefinitions,
-    /// The programs that were looked for.
+    /// The programs that were searched for.
     pub(crate) known_programs: KnownPrograms,
     /// The folder of the workspaces.
     pub(crate) workspaces: WorkspaceRoot,
 }
 
 impl WorkerContext {
-    /// What the installation of packages needs.
+    /// Returns the dependencies of the installation of packages.
     pub(crate) fn package_installer(&self) -> PackageInstaller<'_> {
         PackageInstaller {
             pool: &self.pool,
@@ -81,7 +81,7 @@ impl WorkerContext {
         }
     }
 
-    /// Those of the needs' programs that are installed.
+    /// Returns the programs of the needs that are installed.
     pub(crate) async fn installed(&self, needs: &[Need]) -> BTreeSet<Program> {
         let home = self.workspaces.path();
         let known = &self.known_programs;

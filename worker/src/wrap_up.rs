@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use shared::limits::Limits;
 
-/// The replies that are left when the model is told.
+/// The number of remaining replies at which the model gets a note.
 const LAST_REPLIES: u32 = 2;
-/// The part of the job's time that is left when the model is told, as a divisor.
+/// The part of the job's time that remains when the model gets a note, as a divisor.
 const LAST_PART: u32 = 5;
 
 /// The notes of a job. The model gets each of them once.
@@ -20,7 +20,7 @@ pub(crate) struct WrapUp {
 }
 
 impl WrapUp {
-    /// The notes of a job that must end at `deadline`.
+    /// Creates the notes of a job that must end at `deadline`.
     pub(crate) fn new(limits: &Limits, deadline: Instant, delivers_files: bool) -> Self {
         Self {
             max_iterations: limits.max_iterations,
@@ -32,11 +32,11 @@ impl WrapUp {
         }
     }
 
-    /// The note for the next request after that many replies, if there is one.
+    /// Returns the note for the next request after `replies` replies, if there is one.
     pub(crate) fn note(&mut self, replies: u32) -> Option<String> {
         let left = self.max_iterations.saturating_sub(replies);
         let time = self.deadline.saturating_duration_since(Instant::now());
-        // At the beginning there is nothing to hand over.
+        // At the start there is nothing to deliver.
         let what = if replies == 0 {
             return None;
         } else if left <= LAST_REPLIES && !self.told_replies {

@@ -1,4 +1,4 @@
-//! The credentials of a request: a key, a short-lived token, or the session of a browser.
+//! The credentials of a request: an API key, a short-lived token, or a browser session.
 
 use actix_web::HttpRequest;
 use actix_web::dev::ServiceRequest;
@@ -20,9 +20,9 @@ const COOKIE_NAME: &str = "skillet_session_";
 
 /// A valid credential.
 pub(super) enum Credential {
-    /// A key, or a session of it.
+    /// An API key, or a browser session of a key.
     Key(Presented),
-    /// A token for one job, which that key created.
+    /// A short-lived token for one job, with the key that created the token.
     Token(Presented),
 }
 
@@ -54,7 +54,7 @@ pub(super) async fn find(request: &ServiceRequest) -> Result<Credential, ApiErro
     key.map(Credential::Key).ok_or(ApiError::Unauthorized)
 }
 
-/// The scheme's name is not case-sensitive (RFC 9110, section 11.1).
+/// Returns the secret of a bearer credential. The scheme name is case-insensitive (RFC 9110, section 11.1).
 fn bearer(header: &str) -> Option<&str> {
     let (scheme, secret) = header.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
@@ -81,7 +81,7 @@ async fn by_token(
         .ok_or(ApiError::TokenRestricted)
 }
 
-/// What a token may read at a path.
+/// A resource that a token may read.
 #[derive(Debug, PartialEq, Eq)]
 enum Readable {
     Job(JobId),
@@ -118,9 +118,9 @@ pub(crate) fn session_cookie(request: &HttpRequest, origins: &Origins) -> Option
     })
 }
 
-/// Refuses requests with a cookie that a page of another origin sent. `SameSite=Strict` is not enough: browsers send
+/// Rejects requests with a session cookie from pages of another origin. `SameSite=Strict` is not enough: browsers send
 /// such cookies with requests from other ports of the same host. Over plain HTTP to a host name, browsers do not send
-/// `Sec-Fetch-Site`; then `Origin` is checked, which they send with methods that change something.
+/// `Sec-Fetch-Site`. In that case `Origin` is checked, which browsers send with methods that change something.
 fn refuse_cross_site(request: &ServiceRequest, origins: &Origins) -> Result<(), ApiError> {
     let header = |name: HeaderName| {
         let value = request.headers().get(name);
@@ -129,7 +129,7 @@ fn refuse_cross_site(request: &ServiceRequest, origins: &Origins) -> Result<(), 
     let is_safe = matches!(*request.method(), Method::GET | Method::HEAD);
     let is_allowed = match (header(SEC_FETCH_SITE), header(ORIGIN)) {
         (Some("same-origin"), _) => true,
-        // The address was typed.
+        // The user entered the URL.
         (Some("none"), _) => is_safe,
         (Some(_), _) => false,
         (None, Some(origin)) => {

@@ -1,7 +1,7 @@
-//! The lookup of presented keys: those of concurrent requests in one statement.
+//! The API key lookup, which batches the keys of concurrent requests into one statement.
 //!
-//! There is no timer. While one statement is on its way to the database the next batch grows; a request that comes
-//! alone is looked up alone, at once. Nothing is kept, so a key that was revoked is refused from then on.
+//! There is no timer. While one statement runs, the next batch collects. A single request is looked up immediately.
+//! Keys are not cached, so a revoked key is rejected from the next lookup on.
 
 use std::collections::HashMap;
 
@@ -10,9 +10,9 @@ use shared::db::{self, DedicatedConnection, Pool};
 use shared::key::KeyHash;
 use tokio::sync::{mpsc, oneshot};
 
-/// Requests that wait for the reader. At this number, `find` waits for room.
+/// The maximum number of requests that wait for the reader. When it is reached, `find` waits for space.
 const QUEUE_LENGTH: usize = 1024;
-/// Keys of one statement.
+/// The maximum number of keys per statement.
 const MAX_BATCH: usize = 100;
 
 /// Looks up the keys of requests.
@@ -27,13 +27,14 @@ struct KeyLookup {
 }
 
 impl KeyReader {
-    /// The reader's handle, and the task that its owner runs. The task ends when all handles are gone.
+    /// Returns a handle to the reader, and the task that the caller must run. The task ends when all handles are
+    /// dropped.
     pub(crate) fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (lookups, queue) = mpsc::channel(QUEUE_LENGTH);
         (Self { lookups }, read(DedicatedConnection::of(pool), queue))
     }
 
-    /// The key that a request brought, if it is one of ours and not revoked.
+    /// Returns the key with this secret, unless it is unknown or revoked.
     pub(super) async fn find(&self, secret: &str) -> db::Result<Option<Presented>> {
         let (answer, found) = oneshot::channel();
         let hash = shared::key::hash(secret);
@@ -49,13 +50,13 @@ async fn read(mut db: DedicatedConnection, mut queue: mpsc::Receiver<KeyLookup>)
         let (hashes, answers): (Vec<_>, Vec<_>) =
             batch.drain(..).map(|it| (it.hash, it.answer)).unzip();
         for (answer, found) in answers.into_iter().zip(find_each(&mut db, &hashes).await) {
-            // Who asked may have gone meanwhile.
+            // The caller may have stopped waiting.
             let _ = answer.send(found);
         }
     }
 }
 
-/// What is found for each of them.
+/// Returns the result for each hash.
 async fn find_each(
     db: &mut DedicatedConnection,
     hashes: &[KeyHash],
@@ -70,7 +71,7 @@ async fn find_each(
             let outage = |_| Err(db::Error::PoolTimedOut);
             hashes.iter().map(outage).collect()
         }
-        // There is something wrong with one of them, for which the others cannot help.
+        // One of the hashes causes the error. Each is looked up alone, so that the others succeed.
         Err(_) => {
             let mut each = Vec::with_capacity(hashes.len());
             for hash in hashes {
@@ -87,7 +88,7 @@ async fn find(
     hashes: &[KeyHash],
 ) -> db::Result<HashMap<KeyHash, Presented>> {
     match find_once(db, hashes).await {
-        // The connection may be older than the server, which has restarted.
+        // The connection may be stale because the database server restarted.
         Err(error) if db::is_outage(&error) => find_once(db, hashes).await,
         found => found,
     }

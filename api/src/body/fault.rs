@@ -4,21 +4,24 @@ use serde_path_to_error::{Path, Segment};
 
 use crate::problem::FieldError;
 
-/// The field, and what would be right, from the error of a deserializer that failed at `path`.
+/// Converts a deserializer error at `path` into the field and a description of the valid values.
 pub(super) fn describe(path: &Path, error: &str) -> FieldError {
-    // The pointer says where, so a line and column of the body would say it again.
+    // The pointer already names the position, so the line and column are removed.
     let error = error.rsplit_once(" at line ").map_or(error, |(it, _)| it);
     let pointer = pointer(path);
     if let Some(name) = in_ticks(error, "missing field ") {
         return FieldError::new(format!("{pointer}/{}", escape(name)), "is required");
     }
     if let Some(name) = in_ticks(error, "duplicate field ") {
-        return FieldError::new(format!("{pointer}/{}", escape(name)), "is there twice");
+        return FieldError::new(
+            format!("{pointer}/{}", escape(name)),
+            "must not appear twice",
+        );
     }
     FieldError::new(pointer, in_plain_words(error))
 }
 
-/// The path as a JSON Pointer (RFC 6901).
+/// Converts the path to a JSON Pointer (RFC 6901).
 pub(super) fn pointer(path: &Path) -> String {
     path.iter()
         .map(|segment| match segment {
@@ -34,13 +37,14 @@ fn escape(name: &str) -> String {
     name.replace('~', "~0").replace('/', "~1")
 }
 
-/// What stands between back-ticks after those words.
+/// Returns the text in backticks after the prefix `words`.
 fn in_ticks<'a>(error: &'a str, words: &str) -> Option<&'a str> {
     let (_, name) = error.strip_prefix(words)?.split_once('`')?;
     Some(name.split_once('`')?.0)
 }
 
-/// The words of serde, and names of our own types, say nothing to a client. Errors of our own are plain already.
+/// Converts a serde error into a message for clients, without Rust type names. Errors of this crate are already
+/// readable.
 pub(crate) fn in_plain_words(error: &str) -> String {
     if error.starts_with("invalid digit") || error.starts_with("cannot parse integer") {
         return "must be a whole number".to_owned();
@@ -52,7 +56,7 @@ pub(crate) fn in_plain_words(error: &str) -> String {
         return error.to_owned();
     };
     if let Some(name) = in_ticks(found, "unknown field ") {
-        return format!("unknown field `{name}`; there are: {}", list(expected));
+        return format!("unknown field `{name}`; known fields: {}", list(expected));
     }
     if found.starts_with("unknown variant ") {
         return format!("must be one of: {}", list(expected));
@@ -63,7 +67,7 @@ pub(crate) fn in_plain_words(error: &str) -> String {
     format!("must be {}, not {}", name_of(expected), kind_of(kind))
 }
 
-/// `one of `a`, `b`` and `` `a` or `b` `` without their ticks.
+/// Extracts the names from ``one of `a`, `b` `` and from `` `a` or `b` ``.
 fn list(expected: &str) -> String {
     let names = expected.split('`').skip(1).step_by(2);
     names.collect::<Vec<_>>().join(", ")
@@ -79,7 +83,7 @@ fn name_of(expected: &str) -> &str {
     }
 }
 
-/// The kind of a value that is described with the value itself.
+/// Returns the JSON type from a description that includes the value.
 fn kind_of(found: &str) -> &str {
     match found.split_once(' ').map_or(found, |(kind, _)| kind) {
         "integer" | "floating" => "a number",
@@ -144,7 +148,7 @@ mod tests {
             (
                 r#"{"inner": {"text": "a", "text": "b"}}"#,
                 "/inner/text",
-                "is there twice",
+                "must not appear twice",
             ),
             (
                 r#"{"inner": {"text": true}}"#,
@@ -159,7 +163,7 @@ mod tests {
             (
                 r#"{"inner": {"a/b": 1}}"#,
                 "/inner/a~1b",
-                "unknown field `a/b`; there are: text, number",
+                "unknown field `a/b`; known fields: text, number",
             ),
             (
                 r#"{"inner": {"text": "a"}, "list": {}}"#,

@@ -1,5 +1,5 @@
-//! The character NUL (U+0000), which no text of a request may have: Postgres cannot store it as text, and programs
-//! take it for the end of a text.
+//! The check for the character NUL (U+0000), which requests must not contain. Postgres cannot store it as text, and
+//! many programs treat it as the end of a string.
 
 use std::fmt;
 
@@ -8,10 +8,10 @@ use serde_path_to_error::Track;
 
 use super::fault::pointer;
 
-/// A pointer to the first text of a JSON body that has a NUL, or to the object that has one in a name. A body that is
-/// no JSON has none: reading it says what is wrong.
+/// Returns a JSON Pointer to the first string that contains a NUL, or to the object with a NUL in a field name. Returns
+/// `None` for JSON that is invalid before that string; the parser reports the error.
 pub(super) fn find(bytes: &[u8]) -> Option<String> {
-    // JSON has no NUL but as this escape. Nearly all bodies end here.
+    // JSON can contain a NUL only as this escape. Nearly all bodies return here.
     let mut after_backslash = bytes.split(|byte| *byte == b'\\').skip(1);
     if !after_backslash.any(|rest| rest.starts_with(b"u0000")) {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn find(bytes: &[u8]) -> Option<String> {
 
 const FOUND: &str = "a text has a NUL";
 
-/// Looks at all texts, those that name fields included, and keeps nothing.
+/// Checks all strings, including field names, and stores nothing.
 struct Texts;
 
 impl<'de> DeserializeSeed<'de> for Texts {
@@ -107,7 +107,7 @@ mod tests {
                 r#"{"a": {"b/c": [1, true, null, 1.5, {"d": "\u0000"}]}}"#,
                 "/a/b~1c/4/d",
             ),
-            // The field itself has no name that could be repeated.
+            // The pointer names the object, because the field name itself contains the NUL.
             (r#"{"a": {"\u0000": 1}}"#, "/a"),
             (r#"{"a": "\\", "b": "\\\u0000"}"#, "/b"),
         ] {

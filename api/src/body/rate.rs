@@ -1,4 +1,4 @@
-//! The minimum rate of request bodies.
+//! The minimum transfer rate of request bodies.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -18,18 +18,18 @@ use futures_util::stream::try_unfold;
 use futures_util::{Stream, StreamExt};
 use tokio::time::{Instant, timeout};
 
-/// The longest that a body may stall. At a lower rate than the minimum, this much is used up bit by bit.
+/// The longest time that a body may stall. A rate below the minimum uses up this allowance gradually.
 pub(super) const MAX_STALL: Duration = Duration::from_secs(30);
 /// The minimum rate.
 pub(super) const MIN_BYTES_PER_SECOND: u32 = 16 * 1024;
 
-/// A request's body, which its reader and its answer share.
+/// A request body, shared by its reader and the response.
 type Shared = Rc<RefCell<Payload>>;
 
-/// Ends bodies that come too slowly with an error.
+/// Fails request bodies that arrive too slowly.
 ///
-/// The body is kept until the answer is sent. A body that nobody has any more is read to its end by actix-web if it
-/// is chunked, however long that takes; one that is there and was not read ends its connection.
+/// The body is kept until the response is sent. actix-web reads a dropped chunked body to its end, however long that
+/// takes. If the unread body still exists, actix-web closes the connection instead.
 pub(crate) async fn limit(
     mut request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -51,7 +51,7 @@ pub(crate) async fn limit(
     }))
 }
 
-/// The body, or an error once its sender has let us wait for too long. Only the time in which it is waited for counts.
+/// Streams the body, and fails when the sender is too slow. Only the time spent waiting for the sender counts.
 fn timed(payload: Shared) -> impl Stream<Item = Result<Bytes, PayloadError>> {
     try_unfold((payload, MAX_STALL), |(payload, patience)| async move {
         let asked_at = Instant::now();
@@ -67,7 +67,7 @@ fn timed(payload: Shared) -> impl Stream<Item = Result<Bytes, PayloadError>> {
     })
 }
 
-/// The longest that so many bytes may take.
+/// Returns the longest time that this number of bytes may take.
 fn time_of(bytes: usize) -> Duration {
     let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
     Duration::from_secs(1) * bytes / MIN_BYTES_PER_SECOND
@@ -106,7 +106,8 @@ mod tests {
         Rc::new(RefCell::new(Payload::Stream { payload: pieces }))
     }
 
-    /// What becomes of a body of pieces of that many bytes, one every so many seconds.
+    /// Sends a body of `pieces` chunks of `bytes` bytes each, one chunk every `seconds`. Returns the number of bytes
+    /// read.
     async fn send(bytes: usize, seconds: u64, pieces: usize) -> Result<usize, PayloadError> {
         let pieces = stream::iter(0..pieces).then(move |_| async move {
             tokio::time::sleep(Duration::from_secs(seconds)).await;
@@ -118,7 +119,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_body_may_take_long_but_not_crawl() {
-        // Each piece earns what it took.
+        // Each chunk adds back the time that it took.
         assert_eq!(send(160 * 1024, 10, 100).await.unwrap(), 16_384_000);
         assert_eq!(send(1, 29, 1).await.unwrap(), 1);
         for slow in [send(1, 1, 100).await, send(1 << 20, 31, 2).await] {

@@ -1,4 +1,4 @@
-//! All errors in the shape of a body. A deserializer stops at the first error, so each invalid field is replaced with a
+//! Validation errors of a JSON body. A deserializer stops at the first error, so each invalid field is replaced with a
 //! valid value, and the body is deserialized again.
 
 use serde::de::DeserializeOwned;
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::fault;
 use crate::problem::FieldError;
 
-/// The most errors of one response.
+/// The maximum number of errors in one response.
 const MAX_ERRORS: usize = 20;
 /// The largest body that is deserialized more than once. For larger ones, only the first error is returned.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// All errors of the body, beginning with `first`.
+/// Returns all errors of the body, beginning with `first`.
 pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -> Vec<FieldError> {
     let mut faults = vec![first];
     if bytes.len() > MAX_BYTES {
@@ -21,7 +21,7 @@ pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -
     let Ok(mut body) = serde_json::from_slice::<Value>(bytes) else {
         return faults;
     };
-    // A `Value` has each field once, so the error of a duplicate field is gone.
+    // A `Value` has each field once, so the error of a duplicate field is lost.
     if first_fault::<T>(&body).as_ref() != faults.first() {
         return faults;
     }
@@ -38,14 +38,14 @@ pub(super) fn all_faults<T: DeserializeOwned>(bytes: &[u8], first: FieldError) -
     faults
 }
 
-/// The first error of the body's shape.
+/// Returns the first error in the shape of the body.
 fn first_fault<T: DeserializeOwned>(body: &Value) -> Option<FieldError> {
     let error = serde_path_to_error::deserialize::<_, T>(body).err()?;
     Some(fault::describe(error.path(), &error.inner().to_string()))
 }
 
-/// Replaces an invalid field with a valid value. Returns the next error of the body, if there is one; `None` if no
-/// value is valid.
+/// Replaces an invalid field with a valid value. Returns the next error of the body, or `Some(None)` if the body is now
+/// valid. Returns `None` if no candidate is valid.
 fn replace_invalid<T: DeserializeOwned>(
     body: &mut Value,
     fault: &FieldError,
@@ -68,14 +68,15 @@ fn replace_invalid<T: DeserializeOwned>(
             return Some(next);
         }
         put(body, parent, &name, previous);
-        // The type was right and the value was not: the new error proposes one.
+        // The type was right but the value was not. The new error may propose a valid value.
         let proposed = next.and_then(|next| proposal(&next.detail)).map(Some);
         candidates.extend(proposed.filter(|proposed| !candidates.contains(proposed)));
     }
     None
 }
 
-/// Puts a value into a field, or removes the field. Returns the previous value; `None` if the parent has no such place.
+/// Sets a field to a value, or removes the field. Returns the previous value, or `None` if the parent has no such
+/// field.
 fn put(body: &mut Value, parent: &str, name: &str, value: Option<Value>) -> Option<Option<Value>> {
     match (body.pointer_mut(parent)?, value) {
         (Value::Object(fields), Some(value)) => Some(fields.insert(name.to_owned(), value)),
@@ -88,7 +89,7 @@ fn put(body: &mut Value, parent: &str, name: &str, value: Option<Value>) -> Opti
     }
 }
 
-/// Values to try: the one that the error proposes, one of each kind, and none.
+/// The candidate values: the value that the error proposes, one value of each type, and `None` to remove the field.
 fn candidates(detail: &str) -> Vec<Option<Value>> {
     if detail.starts_with("unknown field") {
         return vec![None];

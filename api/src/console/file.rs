@@ -1,4 +1,4 @@
-//! The files of the console, as they are sent.
+//! Console files, with their response headers and compressed content.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use include_dir::Dir;
 use sha2::{Digest, Sha256};
 
-/// Bytes of the hash that a tag shows.
+/// The number of hash bytes in an entity tag.
 const TAG_BYTES: usize = 16;
 
 /// A file with its headers.
@@ -17,7 +17,7 @@ pub(super) struct ConsoleFile {
     pub(super) content_type: &'static str,
     pub(super) content: Bytes,
     pub(super) gzipped: Bytes,
-    /// Weak, for the content is also sent compressed.
+    /// Weak, because the content is also sent compressed.
     pub(super) tag: String,
 }
 
@@ -34,7 +34,7 @@ impl ConsoleFile {
         }
     }
 
-    /// The file as it was last built in the source tree, if there is one.
+    /// Reads the latest build of a file from the source tree, if it exists.
     pub(super) fn from_disk(name: &str) -> Option<Self> {
         if name.split('/').any(|part| part == "..") {
             return None;
@@ -49,7 +49,7 @@ impl ConsoleFile {
 pub(super) struct ConsoleFiles(HashMap<String, ConsoleFile>);
 
 impl ConsoleFiles {
-    /// Those of an embedded folder.
+    /// Loads the files of an embedded folder.
     pub(super) fn embedded(folder: &Dir) -> Self {
         let files = folder.files().filter_map(|file| {
             let name = file.path().to_str()?;

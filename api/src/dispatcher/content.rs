@@ -4,7 +4,7 @@ use shared::db::webhook_delivery::ClaimedDelivery;
 use shared::db::{self, Pool};
 use shared::webhook::{content, test_content};
 
-/// The body of a delivery, with the job as it stands now if the webhook wants it.
+/// Renders the body of a delivery, with the current job if the webhook includes it.
 pub(super) async fn render(pool: &Pool, delivery: &ClaimedDelivery) -> db::Result<Vec<u8>> {
     let Some(event) = &delivery.event else {
         return Ok(test_content(delivery.id, delivery.at));

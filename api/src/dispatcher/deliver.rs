@@ -1,4 +1,4 @@
-//! The delivery loop: claims due deliveries, attempts them side by side, and stores the results together.
+//! The delivery loop: claims due deliveries, attempts them concurrently, and stores the results together.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,16 +20,16 @@ use super::send::{self, ReceiverAnswer, SignedRequest};
 use super::sign::{Signers, with_signers};
 use crate::webhook_target::WebhookClients;
 
-/// Attempts of one process at the same time.
+/// The maximum number of concurrent attempts in one process.
 const MAX_IN_FLIGHT: usize = 64;
-/// The slowest that a due delivery is noticed, should its notification be lost.
+/// The longest delay before a due delivery is noticed if its notification is lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// The pause when another process is claiming what is due.
+/// The minimum pause between claims. It applies while another process claims the due deliveries.
 const BUSY_PAUSE: Duration = Duration::from_millis(10);
-/// The pause after an error of the database.
+/// The pause after a database error.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Delivers what is due.
+/// Sends due deliveries.
 pub(super) struct Deliverer {
     sender: Arc<Sender>,
     keys: MasterKeys,
@@ -39,7 +39,7 @@ pub(super) struct Deliverer {
     ended: Vec<EndedDelivery>,
 }
 
-/// What the attempts share.
+/// State shared by all attempts.
 struct Sender {
     pool: Pool,
     clients: WebhookClients,
@@ -72,7 +72,7 @@ impl Deliverer {
         }
     }
 
-    /// Delivers until it is told to end and all attempts have ended.
+    /// Sends deliveries until `shutdown` is cancelled and all attempts have ended.
     pub(super) async fn run(mut self, woken: &Notify, shutdown: &CancellationToken) {
         loop {
             let is_ending = shutdown.is_cancelled();
@@ -82,7 +82,7 @@ impl Deliverer {
                     self.db.reset();
                     tracing::warn!(
                         error = &error as &dyn std::error::Error,
-                        "webhooks cannot be delivered now"
+                        "cannot deliver webhooks; trying again"
                     );
                     tokio::time::sleep(RETRY_PAUSE).await;
                     Duration::ZERO
@@ -100,10 +100,11 @@ impl Deliverer {
         }
     }
 
-    /// Stores what has ended and begins what is due. Returns when to look again, unless an attempt ends before.
+    /// Stores the results of ended attempts and starts due deliveries. Returns the wait before the next step, which
+    /// also begins when an attempt ends.
     async fn step(&mut self, begins: bool) -> db::Result<Duration> {
         while let Some(ended) = self.attempts.try_join_next() {
-            // One that panicked is attempted again when its claim ends.
+            // An attempt that panicked is repeated when its claim expires.
             self.ended.extend(ended.ok());
         }
         self.store().await?;
@@ -124,7 +125,7 @@ impl Deliverer {
         Ok(next.max(BUSY_PAUSE))
     }
 
-    /// Begins the attempts of claimed deliveries.
+    /// Starts the attempts of claimed deliveries.
     async fn begin(&mut self, claimed: Vec<ClaimedDelivery>) -> db::Result<()> {
         if claimed.is_empty() {
             return Ok(());
@@ -140,7 +141,7 @@ impl Deliverer {
         Ok(())
     }
 
-    /// Stores the results of attempts. They are kept if that fails.
+    /// Stores the results of attempts. If that fails, the results are kept for the next step.
     async fn store(&mut self) -> db::Result<()> {
         if self.ended.is_empty() {
             return Ok(());
@@ -226,7 +227,7 @@ impl Sender {
     }
 }
 
-/// What follows from an answer. A test has one attempt.
+/// Determines the outcome of an attempt from the receiver's answer. A test delivery has one attempt.
 fn outcome(answer: &ReceiverAnswer, delivery: &ClaimedDelivery) -> DeliveryOutcome {
     if answer.is_accepted() {
         return DeliveryOutcome::Delivered;

@@ -1,4 +1,4 @@
-//! The fan-out of milestones to the webhooks that want them.
+//! The fan-out of milestones to the webhooks that subscribe to them.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::meters::WebhookMeters;
 use super::{RETRY_PAUSE, Wakers};
 
-/// The slowest a webhook learns of an event, should its notification be lost.
+/// The longest delay before a milestone is fanned out if its notification is lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// The pauses while milestones wait for a transaction that began before theirs.
+/// The first pause while milestones wait for a transaction that began before theirs. It doubles up to `LONGEST_PAUSE`.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Fans out what the feed gets, until it is dropped.
+/// Fans out new milestones until it is dropped.
 pub(super) async fn run(pool: &Pool, wakers: &Wakers, meters: &WebhookMeters) {
     let mut db = DedicatedConnection::of(pool);
     let mut scans = interval(SCAN_INTERVAL);
@@ -29,7 +29,7 @@ pub(super) async fn run(pool: &Pool, wakers: &Wakers, meters: &WebhookMeters) {
             db.reset();
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "cannot fan out events to webhooks now"
+                "cannot fan out events to webhooks; trying again"
             );
             tokio::time::sleep(RETRY_PAUSE).await;
             wakers.feed.notify_one();
@@ -37,7 +37,7 @@ pub(super) async fn run(pool: &Pool, wakers: &Wakers, meters: &WebhookMeters) {
     }
 }
 
-/// Fans out what there is, also what has to wait for other transactions.
+/// Fans out all milestones, including those that wait for other transactions.
 async fn fan_out_all(
     db: &mut DedicatedConnection,
     pool: &Pool,
@@ -49,7 +49,7 @@ async fn fan_out_all(
         let (is_settled, is_unsettled) = delivery::has_unread(db.get().await?).await?;
         if is_settled {
             let Some(count) = delivery::fan_out(pool).await? else {
-                // The process that does it goes on until there is no more.
+                // Another process holds the lock, and continues until no milestones are left.
                 return Ok(());
             };
             if count > 0 {

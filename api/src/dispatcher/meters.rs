@@ -1,4 +1,4 @@
-//! Metrics of webhooks.
+//! Webhook metrics.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use shared::db::webhook_delivery::DeliveryOutcome;
 use shared::telemetry::metrics::{Labels, Metrics, long, short};
 use shared::webhook::DisabledReason;
 
-/// What a dispatcher counts.
+/// The meters of a dispatcher.
 #[derive(Clone)]
 pub(super) struct WebhookMeters {
     created: Counter,
@@ -26,27 +26,27 @@ impl WebhookMeters {
         Self {
             created: metrics.add(
                 "webhook_deliveries",
-                "Deliveries that events made for webhooks",
+                "Deliveries that were created for webhooks",
                 Counter::default(),
             ),
             attempts: metrics.add(
                 "webhook_attempts",
-                "Attempts of deliveries, by outcome: delivered, retry or dead",
+                "Delivery attempts, by outcome: delivered, retry or dead",
                 Family::default(),
             ),
             durations: metrics.seconds(
                 "webhook_attempt_duration",
-                "From the start of an attempt to the answer of the receiver",
+                "Time from the start of an attempt to the answer of the receiver",
                 short(),
             ),
             delays: metrics.seconds(
                 "webhook_delivery_delay",
-                "From the write of an event to its acceptance by the receiver",
+                "Time from the write of an event to its acceptance by the receiver",
                 long(),
             ),
             in_flight: metrics.add(
                 "webhook_attempts_in_flight",
-                "Attempts that are made now",
+                "Delivery attempts in flight",
                 Gauge::default(),
             ),
             disabled: metrics.add(
@@ -57,17 +57,17 @@ impl WebhookMeters {
         }
     }
 
-    /// Events made so many deliveries.
+    /// Counts deliveries that events created.
     pub(super) fn created(&self, count: usize) {
         self.created.inc_by(count as u64);
     }
 
-    /// So many attempts are made now.
+    /// Sets the number of attempts in flight.
     pub(super) fn in_flight(&self, count: usize) {
         self.in_flight.set(count as i64);
     }
 
-    /// An attempt has ended, so long after its event.
+    /// Counts an ended attempt. `delay` is the time since its event.
     pub(super) fn ended(&self, outcome: DeliveryOutcome, took: Duration, delay: Duration) {
         let name = match outcome {
             DeliveryOutcome::Delivered => "delivered",
@@ -81,7 +81,7 @@ impl WebhookMeters {
         }
     }
 
-    /// A webhook was disabled.
+    /// Counts a disabled webhook.
     pub(super) fn disabled(&self, reason: DisabledReason) {
         let name = match reason {
             DisabledReason::Gone => "gone",

@@ -1,4 +1,4 @@
-//! One attempt: a signed request, and what its answer means.
+//! One delivery attempt: the signed request and the interpretation of its response.
 
 use std::error::Error;
 use std::time::{Duration, Instant};
@@ -13,14 +13,14 @@ use url::Url;
 
 use crate::webhook_target::WebhookClients;
 
-/// The deadline of an attempt, from the look-up of the name to the answer.
+/// The time limit of an attempt, from the DNS lookup to the response.
 const TIMEOUT: Duration = Duration::from_secs(15);
-/// The part of an answer that is kept. The rest is not read.
+/// The maximum size of a stored response body. The rest is not read.
 const MAX_RESPONSE_BYTES: usize = 4096;
-/// The words of an error that are kept.
+/// The maximum length of a stored error message.
 const MAX_ERROR_BYTES: usize = 500;
 
-/// A request to be signed and sent.
+/// A request to sign and send.
 pub(super) struct SignedRequest<'a> {
     pub(super) url: &'a str,
     pub(super) id: &'a str,
@@ -28,20 +28,20 @@ pub(super) struct SignedRequest<'a> {
     pub(super) secrets: &'a [WebhookSecret],
 }
 
-/// The answer of a receiver, or why there is none.
+/// The answer of a receiver, or the error if there is none.
 #[derive(Debug, Default)]
 pub(super) struct ReceiverAnswer {
     pub(super) status: Option<u16>,
     pub(super) error: Option<String>,
     pub(super) response: Option<String>,
     pub(super) retry_after: Option<Duration>,
-    /// The address is not permitted, and will not be: there is no other attempt.
+    /// Whether the address is not permitted. Such a delivery is not retried.
     pub(super) is_refused: bool,
     pub(super) took: Duration,
 }
 
 impl ReceiverAnswer {
-    /// An attempt that was not made.
+    /// A failed attempt without a response.
     pub(super) fn failed(error: String) -> Self {
         Self {
             error: Some(error),
@@ -54,12 +54,12 @@ impl ReceiverAnswer {
         self.error.is_none()
     }
 
-    /// Whether the receiver wants no more events.
+    /// Whether the receiver asks for no more deliveries (410 Gone).
     pub(super) fn is_gone(&self) -> bool {
         self.status == Some(StatusCode::GONE.as_u16())
     }
 
-    /// What the retry depends on.
+    /// The failure that determines the retry delay.
     pub(super) fn failure(&self) -> Failure {
         Failure {
             status: self.status,
@@ -68,7 +68,7 @@ impl ReceiverAnswer {
     }
 }
 
-/// Sends a request, and waits for the answer.
+/// Sends a request, and waits for the response.
 pub(super) async fn send(clients: &WebhookClients, request: SignedRequest<'_>) -> ReceiverAnswer {
     let begun_at = Instant::now();
     let mut answer = exchange(clients, request).await;
@@ -78,7 +78,7 @@ pub(super) async fn send(clients: &WebhookClients, request: SignedRequest<'_>) -
 
 async fn exchange(clients: &WebhookClients, request: SignedRequest<'_>) -> ReceiverAnswer {
     let Ok(url) = request.url.parse::<Url>() else {
-        return ReceiverAnswer::failed("its URL cannot be read".to_owned());
+        return ReceiverAnswer::failed("the URL of the webhook is invalid".to_owned());
     };
     let client = match clients.of(&url) {
         Ok(client) => client,
@@ -107,7 +107,7 @@ async fn exchange(clients: &WebhookClients, request: SignedRequest<'_>) -> Recei
     }
 }
 
-/// The status decides, however the body ends.
+/// Reads a response. The status alone decides the result, even if the body is incomplete.
 async fn read(mut response: Response, deadline: Deadline) -> ReceiverAnswer {
     let status = response.status();
     let retry_after = retry_after(response.headers());
@@ -131,9 +131,9 @@ async fn read(mut response: Response, deadline: Deadline) -> ReceiverAnswer {
 
 fn refusal(status: StatusCode) -> String {
     if status.is_redirection() {
-        format!("it redirects ({status}); redirects are not followed, so change the URL")
+        format!("the receiver redirects ({status}); redirects are not followed, so change the URL")
     } else {
-        format!("the answer is {status}")
+        format!("the receiver answered with {status}")
     }
 }
 
@@ -144,7 +144,7 @@ fn refused(error: &AddressError) -> ReceiverAnswer {
     }
 }
 
-/// Seconds, or a date.
+/// Parses `Retry-After`, which contains seconds or a date.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
@@ -154,7 +154,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     (at.to_utc() - shared::clock::now()).to_std().ok()
 }
 
-/// The innermost cause, without the URL, which may hold a secret.
+/// Describes the innermost cause of an error, without the URL, which may contain a secret.
 fn explain(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(error.source(), |&cause| cause.source());
     let cause = causes.last().map(ToString::to_string).unwrap_or_default();

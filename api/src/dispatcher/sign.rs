@@ -11,11 +11,11 @@ use shared::webhook::WebhookSecret;
 
 use crate::webhook_secret;
 
-/// Whose secrets sign a delivery.
+/// The owner of the secrets that sign a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum SecretOwner {
     Webhook(WebhookId),
-    /// The webhooks of the tenant's jobs.
+    /// The webhooks declared in jobs of the tenant.
     Jobs(TenantId),
 }
 
@@ -29,10 +29,10 @@ impl SecretOwner {
     }
 }
 
-/// The secrets of a delivery, the current one first, or why there is none.
+/// The secrets of a delivery, current one first, or an error message.
 pub(super) type Signers = Result<Arc<[WebhookSecret]>, String>;
 
-/// The deliveries with the secrets that sign them.
+/// Returns the deliveries with their signing secrets.
 pub(super) async fn with_signers(
     db: &mut DedicatedConnection,
     pool: &Pool,
@@ -69,7 +69,7 @@ pub(super) async fn with_signers(
                     signers.push(secret);
                 }
             }
-            Err(error) => *signers = Err(format!("its secret cannot be read: {error}")),
+            Err(error) => *signers = Err(format!("the signing secret cannot be read: {error}")),
         }
     }
     let opened: HashMap<SecretOwner, Signers> = opened
@@ -78,7 +78,7 @@ pub(super) async fn with_signers(
         .collect();
     let signed = claimed.into_iter().map(|delivery| {
         let signers = opened.get(&SecretOwner::of(&delivery)).cloned();
-        let signers = signers.unwrap_or_else(|| Err("it has no secret".to_owned()));
+        let signers = signers.unwrap_or_else(|| Err("there is no signing secret".to_owned()));
         (delivery, signers)
     });
     Ok(signed.collect())

@@ -7,10 +7,10 @@ use pulldown_cmark::{CowStr, Event, Options, Parser, Tag, TagEnd, html};
 use super::layout::page;
 use crate::problem::ApiError;
 
-/// A guide: its name in addresses, and its Markdown.
+/// A guide: its name in URLs, and its Markdown.
 type Guide = (&'static str, &'static str);
 
-/// The guides, in the order in which one would read them.
+/// The guides, in reading order.
 const GUIDES: [Guide; 18] = [
     ("quickstart", include_str!("../../../docs/quickstart.md")),
     ("jobs", include_str!("../../../docs/jobs.md")),
@@ -57,13 +57,13 @@ pub(crate) async fn get_guide(name: Path<String>) -> Result<HttpResponse, ApiErr
     Ok(page(&escape(title(markdown)), &render(markdown)))
 }
 
-/// The first heading of a guide.
+/// Returns the first heading of a guide.
 fn title(markdown: &str) -> &str {
     let heading = markdown.lines().find_map(|line| line.strip_prefix("# "));
     heading.unwrap_or_default()
 }
 
-/// A guide as HTML, with a place to link to at each heading.
+/// Renders a guide as HTML, with an anchor at each heading.
 fn render(markdown: &str) -> String {
     let options = Options::ENABLE_TABLES | Options::ENABLE_STRIKETHROUGH;
     let mut events: Vec<_> = Parser::new_ext(markdown, options)
@@ -82,8 +82,9 @@ fn render(markdown: &str) -> String {
     rendered
 }
 
-/// The event for this service: a link to another guide leads to its page here, one to another file of the repository
-/// leads nowhere, and pictures of the repository are not served.
+/// Adapts a Markdown event to this service. Links to guides lead to their pages here, and links to other files of the
+/// repository lead to the list of guides. Raw HTML is removed, and images are reduced to their text, because images are
+/// not served.
 fn adapt(event: Event<'_>) -> Option<Event<'_>> {
     match event {
         Event::Html(_) | Event::InlineHtml(_) => None,
@@ -103,7 +104,7 @@ fn adapt(event: Event<'_>) -> Option<Event<'_>> {
     }
 }
 
-/// Where a link of a guide leads here.
+/// Returns the target of a link on this service.
 fn target(link: &str) -> String {
     let (path, place) = link.split_once('#').unwrap_or((link, ""));
     let place = if place.is_empty() {
@@ -125,7 +126,7 @@ fn target(link: &str) -> String {
     }
 }
 
-/// The text of the heading that these events begin in.
+/// Returns the text of the heading at the beginning of `events`.
 fn heading_text(events: &[Event<'_>]) -> String {
     let within = events
         .iter()
@@ -137,7 +138,7 @@ fn heading_text(events: &[Event<'_>]) -> String {
     texts.map(CowStr::as_ref).collect()
 }
 
-/// The anchor of a heading, as Git hosts make them.
+/// Returns the anchor of a heading, in the format of Git hosts.
 fn anchor(heading: &str) -> String {
     let kept = heading
         .chars()

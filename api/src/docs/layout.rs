@@ -1,11 +1,11 @@
-//! The layout of pages of text under `/docs`.
+//! The layout of the text pages under `/docs`.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::ContentType;
 
 const STYLE: &str = include_str!("layout.css");
 
-/// A page of a title, which is plain text, and a body of HTML.
+/// Renders a page. `title` is escaped text, and `body` is HTML.
 pub(crate) fn page(title: &str, body: &str) -> HttpResponse {
     HttpResponse::Ok()
         .content_type(ContentType::html())

@@ -1,17 +1,17 @@
-//! `Content-Disposition` of a form's part, as clients send it: browsers (WHATWG), curl, and who reads RFC 7578.
+//! The `Content-Disposition` header of form parts, as browsers (WHATWG), curl, and clients of RFC 7578 send it.
 
 use percent_encoding::percent_decode_str;
 
-/// What a part says of itself.
+/// The name and the file name of a form part.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Disposition {
     pub(super) name: String,
-    /// What the client calls the file; a path, maybe, and hostile.
+    /// The file name from the client. It is untrusted, and may be a path.
     pub(super) file_name: Option<String>,
 }
 
 impl Disposition {
-    /// Reads the header's value; `None` if it is not that of a form's part, or has no name.
+    /// Parses the header value. Returns `None` if it is not that of a form part, or has no name.
     pub(super) fn parse(value: &[u8]) -> Option<Self> {
         let value = decode(value);
         let (kind, mut rest) = value.split_once(';').unwrap_or((&value, ""));
@@ -31,13 +31,13 @@ impl Disposition {
         }
         Some(Self {
             name: name?,
-            // It is there for what the other cannot say.
+            // `filename*` takes precedence: clients send it for names that `filename` cannot represent.
             file_name: extended.or(plain),
         })
     }
 }
 
-/// Text in UTF-8, or else in Latin-1, as a page in an old encoding sends it.
+/// Decodes UTF-8, or else Latin-1, which pages in a legacy encoding send.
 fn decode(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -45,13 +45,13 @@ fn decode(bytes: &[u8]) -> String {
     }
 }
 
-/// A parameter's value, and what follows the semicolon after it.
+/// Reads a parameter value. Returns the value, and the text after the next semicolon.
 fn read_value(text: &str) -> (String, &str) {
     let Some(quoted) = text.strip_prefix('"') else {
         let (token, rest) = text.split_once(';').unwrap_or((text, ""));
         return (token.trim().to_owned(), rest);
     };
-    // A name of a browser may end with a backslash, which then escapes nothing.
+    // A file name from a browser may end with a backslash, which then escapes nothing.
     let end = closing_quote(quoted)
         .or_else(|| quoted.rfind('"'))
         .unwrap_or(quoted.len());
@@ -60,7 +60,7 @@ fn read_value(text: &str) -> (String, &str) {
     (unescape_backslashes(value), rest)
 }
 
-/// Where the quoted text ends whose beginning this is.
+/// Returns the index of the closing quote.
 fn closing_quote(quoted: &str) -> Option<usize> {
     let mut is_escaped = false;
     quoted.bytes().position(|byte| {
@@ -70,8 +70,8 @@ fn closing_quote(quoted: &str) -> Option<usize> {
     })
 }
 
-/// `\"` and `\\` are one character each, as curl and RFC 2616 mean them; before anything else, a backslash is one, as
-/// browsers mean it.
+/// Unescapes `\"` and `\\`, as curl and RFC 2616 define them. A backslash before any other character is kept, as
+/// browsers send it.
 fn unescape_backslashes(value: &str) -> String {
     let mut plain = String::with_capacity(value.len());
     let mut chars = value.chars().peekable();
@@ -84,14 +84,14 @@ fn unescape_backslashes(value: &str) -> String {
     plain
 }
 
-/// The three characters that browsers write in another way.
+/// Decodes the three characters that browsers percent-encode in names.
 fn unescape_percent(name: &str) -> String {
     name.replace("%22", "\"")
         .replace("%0D", "\r")
         .replace("%0A", "\n")
 }
 
-/// A value like `UTF-8''gr%C3%B6%C3%9Fe.txt` (RFC 5987).
+/// Decodes a value such as `UTF-8''gr%C3%B6%C3%9Fe.txt` (RFC 5987).
 fn decode_extended(value: &str) -> Option<String> {
     let mut parts = value.splitn(3, '\'');
     let (charset, text) = (parts.next()?, parts.nth(1)?);

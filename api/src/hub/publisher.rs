@@ -9,16 +9,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until};
 
 use super::{EVENTS_PER_JOB, Hub};
 
-/// The slowest a follower learns of an event, should its notification be lost.
+/// The longest delay before a follower receives an event if its notification is lost.
 const SCAN_INTERVAL: Duration = Duration::from_secs(5);
-/// How often all followed jobs are published again, well within `FOLLOWED_FOR`.
+/// The interval at which all followed jobs are published again, well below `FOLLOWED_FOR`.
 const RENEW_INTERVAL: Duration = Duration::from_secs(60);
-/// When a job that was just published is read once more: a statement that was under way may have begun before, and
-/// committed after the read.
+/// The delay before a newly published job is read again. A concurrent statement may have begun before the publication
+/// and committed after the first read.
 const RECHECK_DELAY: Duration = Duration::from_millis(100);
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
-/// Passes events on until it is dropped.
+/// Passes on events until it is dropped.
 pub(super) async fn run(hub: &Hub, pool: &Pool) {
     let now = Instant::now();
     let mut publisher = Publisher {
@@ -31,7 +31,7 @@ pub(super) async fn run(hub: &Hub, pool: &Pool) {
     let mut scans = interval(SCAN_INTERVAL);
     scans.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
-        // However much there is to pass on: what nobody follows any more, or what was refused, goes then.
+        // Scans run even under constant load: they remove jobs without followers and jobs that were not accepted.
         let recheck_at = publisher.rechecks.front().map(|(at, _)| *at);
         let is_scan = tokio::select! {
             _ = scans.tick() => true,
@@ -60,16 +60,16 @@ pub(super) async fn run(hub: &Hub, pool: &Pool) {
 struct Publisher<'a> {
     hub: &'a Hub,
     db: DedicatedConnection,
-    /// Jobs to read once more, and when.
+    /// The jobs to read again, with the time of the read.
     rechecks: VecDeque<(Instant, Vec<JobId>)>,
-    /// When all followed jobs were last published again.
+    /// The time at which all followed jobs were last published again.
     renewed_at: Instant,
-    /// When the logs of all followed jobs were last read.
+    /// The time at which the logs of all followed jobs were last read.
     scanned_at: Instant,
 }
 
 impl Publisher<'_> {
-    /// Passes on what is new of all followed jobs, and lets go of jobs that are not there any more.
+    /// Passes on the new events of all followed jobs, and ends the feeds of jobs that are no longer in the queue.
     async fn scan(&mut self) -> db::Result<()> {
         let begun_at = Instant::now();
         if self.renewed_at.elapsed() >= RENEW_INTERVAL {
@@ -87,7 +87,7 @@ impl Publisher<'_> {
         Ok(())
     }
 
-    /// Publishes which jobs are newly followed, and passes on what is new of those whose log may have grown.
+    /// Publishes newly followed jobs, and passes on the new events of jobs whose log may have grown.
     async fn publish(&mut self) -> db::Result<()> {
         let unpublished = self.hub.take_unpublished();
         if !unpublished.is_empty() {

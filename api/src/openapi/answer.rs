@@ -1,4 +1,5 @@
-//! Answers as generators of clients want them: each status by name, every error a problem, and the headers of all.
+//! Responses in the form that client generators need: each status is listed, every error is a problem, and common
+//! headers are declared.
 
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::Operation;
@@ -6,31 +7,31 @@ use utoipa::openapi::response::ResponseBuilder;
 use utoipa::openapi::schema::{ObjectBuilder, Type};
 use utoipa::openapi::{ContentBuilder, Paths, Ref, RefOr, Response};
 
-/// What the handlers write for all refusals that they say nothing more of.
+/// The placeholder with which handlers declare error responses that need no description of their own.
 const ANY_REFUSAL: &str = "4XX";
 
-/// Refusals of every operation.
+/// The error responses of every operation.
 const ALWAYS: [(&str, &str); 5] = [
-    ("400", "The path, the query or a header cannot be read"),
-    ("401", "There is no valid key"),
-    ("403", "The key may not do this"),
-    ("500", "The service failed"),
-    ("503", "The service cannot answer now"),
+    ("400", "The request is malformed"),
+    ("401", "The API key is missing or invalid"),
+    ("403", "The key does not permit this operation"),
+    ("500", "Internal error"),
+    ("503", "The service is temporarily unavailable"),
 ];
-/// Those of operations on something that may not be there.
-const WITH_PATH: [(&str, &str); 1] = [("404", "There is no such thing, or it is another tenant's")];
-/// Those of operations that take a body.
+/// The additional error responses of operations with a path parameter.
+const WITH_PATH: [(&str, &str); 1] = [(
+    "404",
+    "The resource does not exist, or belongs to another tenant",
+)];
+/// The additional error responses of operations with a request body.
 const WITH_BODY: [(&str, &str); 4] = [
-    ("408", "The body came too slowly"),
+    ("408", "The body arrived too slowly"),
     ("413", "The body is too large"),
-    ("415", "The body is of another media type"),
-    (
-        "422",
-        "Fields of the body cannot be used; `errors` names them",
-    ),
+    ("415", "The media type of the body is not supported"),
+    ("422", "Fields of the body are invalid; `errors` lists them"),
 ];
 
-/// Names the statuses of all operations.
+/// Adds the error responses and the common headers to all operations.
 pub(super) fn name_statuses(paths: &mut Paths) {
     for (path, item) in &mut paths.paths {
         let operations = [

@@ -1,11 +1,11 @@
-//! Enumerations as generators of clients want them: languages in which all constants share one namespace, such as Go,
-//! need a name for each value.
+//! Enumerations in the form that client generators need. Languages in which all constants share one namespace, such as
+//! Go, need a name for each value.
 
 use serde_json::{Value, json};
 use utoipa::openapi::extensions::Extensions;
 use utoipa::openapi::{Components, RefOr, Schema};
 
-/// Gives each value of an enumeration a name of its own: `StatusQueued`.
+/// Gives each value of an enumeration a unique name, such as `StatusQueued`.
 pub(super) fn name_values(components: &mut Components) {
     for (name, schema) in &mut components.schemas {
         let RefOr::T(Schema::Object(object)) = schema else {

@@ -1,5 +1,5 @@
-//! Objects with any properties. `additionalProperties: true` means what an empty schema means, and generators make
-//! simpler types of it: `map[string]interface{}` in Go.
+//! Objects with any properties. `additionalProperties: true` means the same as an empty schema, but generators produce
+//! simpler types from it, such as `map[string]interface{}` in Go.
 
 use utoipa::openapi::schema::{AdditionalProperties, ArrayItems, SchemaType};
 use utoipa::openapi::{Components, RefOr, Schema};
@@ -17,7 +17,7 @@ fn simplify(schema: &mut RefOr<Schema>) {
         Schema::Object(object) => {
             if object.additional_properties.as_deref().is_some_and(is_any) {
                 object.additional_properties = Some(Box::new(AdditionalProperties::FreeForm(true)));
-                // Every name of a property is a string.
+                // Property names are always strings.
                 object.property_names = None;
             }
             object.properties.values_mut().for_each(simplify);

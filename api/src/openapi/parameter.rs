@@ -1,4 +1,4 @@
-//! Parameters as generators of clients want them: one that may be left out is still never null, and all of the same
+//! Parameters in the form that client generators need: optional parameters are never null, and parameters with the same
 //! name have the same bounds.
 
 use utoipa::Number;
@@ -6,7 +6,7 @@ use utoipa::openapi::path::{Operation, Parameter, ParameterIn};
 use utoipa::openapi::schema::{Object, SchemaType, Type};
 use utoipa::openapi::{Paths, RefOr, Schema};
 
-/// Says of the parameters of all operations what they may be.
+/// Sets the types and bounds of the parameters of all operations.
 pub(super) fn describe(paths: &mut Paths) {
     for path in paths.paths.values_mut() {
         let operations = [
@@ -45,7 +45,7 @@ fn deny_null(schema: &mut Object) {
     }
 }
 
-/// The bounds of a parameter that the operation says nothing more special of.
+/// Sets the default bounds of a parameter. Bounds that the operation declares itself take precedence.
 fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
     match (place, name) {
         (ParameterIn::Query, "limit") => {
@@ -57,7 +57,7 @@ fn bound(place: &ParameterIn, name: &str, schema: &mut Object) {
         }
         (ParameterIn::Path, "name") => text(schema, "^[a-z0-9]+(-[a-z0-9]+)*$", 64),
         (ParameterIn::Header, "Idempotency-Key") => text(schema, "^[ -~]*[!-~][ -~]*$", 255),
-        // Empty, it is what a browser sends that has seen no event with an id.
+        // A browser sends an empty value if it has received no event with an id.
         (ParameterIn::Header, "Last-Event-ID") => {
             schema.pattern.get_or_insert("^[0-9]*$".to_owned());
         }

@@ -7,7 +7,7 @@ use utoipa::openapi::{ObjectBuilder, OpenApi, OpenApiVersion, RefOr, Schema};
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// The document in OpenAPI 3.2: the schema of a stream is that of one server-sent event.
+/// Converts the document to OpenAPI 3.2: the schema of a stream is that of one server-sent event.
 ///
 /// OpenAPI 3.1 has no such keyword. There, `schema` is the schema of the data of an event, as generators expect it.
 pub(super) fn in_version_3_2(mut document: OpenApi) -> OpenApi {
@@ -33,7 +33,7 @@ fn describe_items(operation: &mut Operation) {
     }
 }
 
-/// A server-sent event, as the HTML standard has it: all fields are text, and `data` is JSON.
+/// Returns the schema of a server-sent event, as the HTML standard defines it: all fields are text, and `data` is JSON.
 fn server_sent_event(data: RefOr<Schema>) -> Schema {
     let text = || ObjectBuilder::new().schema_type(Type::String);
     ObjectBuilder::new()

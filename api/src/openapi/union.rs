@@ -1,5 +1,5 @@
-//! Tagged unions as generators of clients want them: each variant a schema with a name, and a
-//! discriminator that says which value of the tag stands for which.
+//! Tagged unions in the form that client generators need: each variant is a named schema, and a discriminator maps the
+//! values of the tag to the variants.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use utoipa::openapi::schema::Discriminator;
 use utoipa::openapi::{Components, Object, Ref, RefOr, Schema};
 
-/// Gives names to the variants of every union among the components that has a tag.
+/// Names the variants of every tagged union among the components.
 pub(super) fn name_variants(components: &mut Components) {
     let mut named = BTreeMap::new();
     for (union_name, schema) in &mut components.schemas {
@@ -33,7 +33,7 @@ pub(super) fn name_variants(components: &mut Components) {
     components.schemas.extend(named);
 }
 
-/// The property that has one possible value, and that value.
+/// Returns the property that has exactly one possible value, and that value.
 fn tag(variant: &RefOr<Schema>) -> Option<(String, String)> {
     match variant {
         RefOr::T(Schema::Object(object)) => tag_of_object(object),
@@ -54,7 +54,7 @@ fn tag_of_object(object: &Object) -> Option<(String, String)> {
     })
 }
 
-/// `tool_call` of `Block` → `ToolCallBlock`
+/// The schema name of a variant: `tool_call` of `Block` → `ToolCallBlock`.
 fn variant_name(value: &str, union_name: &str) -> String {
     let words = value.split('_').map(|word| {
         let (first, rest) = word.split_at(1);

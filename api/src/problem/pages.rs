@@ -1,4 +1,4 @@
-//! `/docs/errors`: a page for each code of a problem.
+//! `/docs/errors`: a page for each error code.
 
 use actix_web::web::Path;
 use actix_web::{HttpResponse, get};
@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, get};
 use super::{ApiError, ErrorCode};
 use crate::docs::page;
 
-/// Explains a code.
+/// Shows the page of an error code.
 #[get("/errors/{code}")]
 pub(crate) async fn get_error_page(code: Path<String>) -> Result<HttpResponse, ApiError> {
     let code = ErrorCode::of(&code).ok_or(ApiError::NotFound("path"))?;
@@ -20,7 +20,7 @@ pub(crate) async fn get_error_page(code: Path<String>) -> Result<HttpResponse, A
     Ok(page(code.as_str(), &body))
 }
 
-/// Lists all codes.
+/// Lists all error codes.
 #[get("/errors")]
 pub(crate) async fn list_error_pages() -> HttpResponse {
     let rows = ErrorCode::ALL.iter().map(|code| {
@@ -39,7 +39,7 @@ pub(crate) async fn list_error_pages() -> HttpResponse {
     page("Error codes", &body)
 }
 
-/// Plain text with code between back-ticks as HTML.
+/// Converts plain text with code in backticks to HTML.
 fn markup(text: &str) -> String {
     let escaped = text.replace('&', "&amp;").replace('<', "&lt;");
     let mut html = String::new();

@@ -1,4 +1,4 @@
-//! The body of every error: ours, and those that actix-web makes itself.
+//! The bodies of error responses, both for errors of this crate and for errors that actix-web creates.
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
@@ -13,7 +13,7 @@ use actix_web::{Error, HttpMessage, HttpResponse, ResponseError};
 use super::ApiError;
 use crate::request_id::RequestId;
 
-/// Gives every error its body.
+/// Converts every error response to problem details.
 pub(crate) async fn render(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -35,11 +35,11 @@ pub(crate) async fn render(
         Some(ApiError::Internal(cause)) => {
             tracing::error!(error = format!("{cause:#}"), "a request failed");
         }
-        // An outage is one fault, however many requests meet it.
+        // A warning only: a single outage can fail many requests.
         Some(ApiError::Unavailable(cause)) => {
             tracing::warn!(
                 error = format!("{cause:#}"),
-                "a request cannot be answered now"
+                "a request failed: the service is unavailable"
             );
         }
         _ => {}
@@ -48,7 +48,7 @@ pub(crate) async fn render(
     Ok(response.into_response(answer))
 }
 
-/// The answer to a request that ends with an error.
+/// Creates the response for an error.
 pub(crate) fn answer(error: &ApiError, request_id: Option<String>) -> HttpResponse {
     let status = error.status_code();
     let mut answer = HttpResponse::build(status).json(error.problem(request_id));
@@ -56,7 +56,7 @@ pub(crate) fn answer(error: &ApiError, request_id: Option<String>) -> HttpRespon
     answer
 }
 
-/// The headers that belong to an error.
+/// Adds the headers of an error.
 fn describe(error: &ApiError, status: StatusCode, headers: &mut HeaderMap) {
     let mut insert = |name: HeaderName, value: &str| {
         let value = HeaderValue::from_str(value);
@@ -78,7 +78,7 @@ fn describe(error: &ApiError, status: StatusCode, headers: &mut HeaderMap) {
     }
 }
 
-/// An error that is not ours, by its status; its text may say too much.
+/// Converts an error that actix-web created, by its status. Its text is dropped, because it may reveal too much.
 fn foreign<B>(response: &ServiceResponse<B>) -> ApiError {
     match response.status() {
         StatusCode::NOT_FOUND => ApiError::NotFound("path"),

@@ -1,17 +1,17 @@
-//! The plan of a schedule whose time has come: which of its times run, and when it is looked at again.
+//! The plan of a due schedule: the times that run, and the next time of the schedule.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use shared::db::schedule::StoredSchedule;
 use shared::db::schedule_run::NewRun;
 use shared::schedule::{CatchUp, DueTimes, ScheduleTiming};
 
-/// A time that is later than this was missed.
+/// The delay after which a time counts as missed.
 const GRACE: TimeDelta = TimeDelta::seconds(60);
 
-/// An instant of the database's clock.
+/// A time of the database clock.
 pub(super) type Instant = DateTime<Utc>;
 
-/// The runs to be stored, and the next time.
+/// The runs to store, and the next time.
 pub(super) type Plan = (Vec<NewRun>, Option<Instant>);
 
 /// Plans the times of a schedule from its `next_at` to `now`.
@@ -45,7 +45,7 @@ pub(super) fn plan(schedule: &StoredSchedule, timing: &ScheduleTiming, now: Inst
         due_at: timing.with_jitter(schedule.id, time),
         missed_until: None,
     });
-    // No earlier than the last time, should the clock go back.
+    // The next time is after `first`, even if the clock has gone back.
     (
         missed.into_iter().chain(runs).collect(),
         timing.next_after(now.max(first)),
@@ -120,7 +120,7 @@ mod tests {
     fn of_missed_times_run_none_one_or_the_last_ones() {
         let now = "2027-01-01T12:10:30Z";
         let one = expect(&["12:00-12:09", "12:10"], "12:11");
-        // The last is not late.
+        // The last time is within the grace period.
         assert_eq!(planned(CatchUp::None, now), one);
         assert_eq!(planned(CatchUp::One, now), one);
         let all = expect(&["12:00-12:07", "12:08", "12:09", "12:10"], "12:11");

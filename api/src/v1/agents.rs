@@ -22,16 +22,16 @@ use request::PutAgent;
 
 type AgentPage = Page<Agent>;
 
-/// Makes an agent, or a new version of the one of that name.
+/// Creates an agent, or a new version of an existing agent.
 ///
-/// The same body again makes no new version. Jobs run the version that there was when they were accepted. Every
-/// tenant has the agent `default` without making it, and can put another in its place.
+/// A request with the settings of the newest version creates no new version. A job runs the version that was the
+/// newest when the job was accepted. Every tenant has a built-in agent named `default`, and can replace it.
 #[utoipa::path(tag = "agents", request_body(content = PutAgent, example = json!({"soul": "You are a patient researcher.", "tools": ["shell.exec", "file.read", "file.write"], "limits": {"timeout_seconds": 600}})),
     params(("name" = String, Path, description = "Lower-case letters, digits and single hyphens, at most 64")),
     responses(
-        (status = 200, description = "The agent, in its new version", body = Agent),
-        (status = 201, description = "The agent, made", body = Agent),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The agent, with its new version", body = Agent),
+        (status = 201, description = "The new agent", body = Agent),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[put("/agents/{name}")]
@@ -61,19 +61,19 @@ pub(crate) async fn put_agent(
     })
 }
 
-/// Which version of an agent.
+/// Query parameters for one agent.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct GetAgent {
-    /// An earlier version; the newest if not given. The versions of a deleted agent are still there.
+    /// The version of the agent; the newest by default. The versions of a deleted agent can still be read.
     version: Option<i32>,
 }
 
 /// Returns an agent.
 #[utoipa::path(tag = "agents", params(("name" = String, Path, description = "The agent"), GetAgent), responses(
     (status = 200, description = "The agent", body = Agent),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/agents/{name}")]
 pub(crate) async fn get_agent(
@@ -90,12 +90,13 @@ pub(crate) async fn get_agent(
     read(stored.ok_or(absent)?).map(JsonResponse)
 }
 
-/// Removes an agent. Of `default`, the built-in one comes back.
+/// Deletes an agent.
 ///
-/// Jobs that were accepted before run it all the same. When the name is used again, its versions go on counting.
+/// Jobs that were accepted before still run it. If the name is used again, the version numbers continue. After the
+/// tenant's own agent `default` is deleted, the built-in one is used again.
 #[utoipa::path(tag = "agents", params(("name" = String, Path, description = "The agent")), responses(
-    (status = 204, description = "It is gone"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 204, description = "Deleted"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/agents/{name}")]
 pub(crate) async fn delete_agent(
@@ -110,21 +111,21 @@ pub(crate) async fn delete_agent(
     }
 }
 
-/// Which agents to list.
+/// Query parameters for a list of agents.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListAgents {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists the agents by name, each in its newest version.
 #[utoipa::path(tag = "agents", params(ListAgents), responses(
     (status = 200, description = "A page of agents", body = AgentPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/agents")]
 pub(crate) async fn list_agents(
@@ -137,7 +138,7 @@ pub(crate) async fn list_agents(
     let after = cursor::text(cursor.as_deref())?;
     let stored = db::agent::list(&**pool, caller.tenant, after.as_deref(), limit + 1).await?;
     let page = Page::of(stored, limit, |agent| agent.name.clone());
-    // `get_agent` says why an agent cannot be read.
+    // `get_agent` returns the reason why an agent cannot be read.
     let agents = page.data.into_iter().filter_map(|stored| read(stored).ok());
     Ok(JsonResponse(Page {
         data: agents.collect(),
@@ -145,17 +146,17 @@ pub(crate) async fn list_agents(
     }))
 }
 
-/// The agent as it is stored, or the error that says that another release has stored it.
+/// Returns the agent as it is stored, or an error if only another release can read it.
 pub(crate) fn read(stored: StoredAgent) -> Result<Agent, ApiError> {
     let (name, version) = (stored.name.clone(), stored.version);
     stored.read().map_err(|error| {
         let error = &error as &dyn std::error::Error;
-        tracing::warn!(agent = name, version, error, "an agent cannot be read");
+        tracing::warn!(agent = name, version, error, "a stored agent cannot be read");
         ApiError::Conflict {
             code: ErrorCode::AgentUnreadable,
             detail: format!(
                 "this release cannot read version {version} of the agent `{name}`, which another release stored; \
-                 update the service, or put the agent again"
+                 update the service, or send the agent again with PUT"
             ),
         }
     })

@@ -20,23 +20,23 @@ use crate::query::Query;
 
 pub(crate) type ApprovalPage = Page<Approval>;
 
-/// Which approvals to list.
+/// Query parameters for a list of approvals.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListApprovals {
-    /// Only approvals in this state. `pending` ones wait for an answer.
+    /// Only approvals with this status. `pending` approvals wait for a decision.
     status: Option<ApprovalStatus>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists the approvals of all jobs, the newest first.
 #[utoipa::path(tag = "approvals", params(ListApprovals), responses(
     (status = 200, description = "A page of approvals", body = ApprovalPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/approvals")]
 pub(crate) async fn list_approvals(
@@ -51,7 +51,7 @@ pub(crate) async fn list_approvals(
 /// Returns an approval.
 #[utoipa::path(tag = "approvals", params(("approval_id" = ApprovalId, Path, description = "The approval")), responses(
     (status = 200, description = "The approval", body = Approval),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/approvals/{approval_id}")]
 pub(crate) async fn get_approval(
@@ -64,7 +64,7 @@ pub(crate) async fn get_approval(
 }
 
 impl ListApprovals {
-    /// The page, of all jobs or of one.
+    /// Returns a page of the approvals of all jobs, or of one job.
     pub(crate) async fn page(
         self,
         pool: &Pool,

@@ -25,23 +25,23 @@ use crate::query::Query;
 
 type AssetPage = Page<Asset>;
 
-/// Which assets to list.
+/// Query parameters for a list of assets.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListAssets {
-    /// Only files that this job made or came with.
+    /// Only files that this job made or that came with its request.
     job_id: Option<JobId>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists files, the newest first: uploads, inputs that came with jobs, and what jobs made.
+/// Lists files, the newest first: uploads, inputs that came with jobs, and outputs of jobs.
 #[utoipa::path(tag = "assets", params(ListAssets), responses(
     (status = 200, description = "A page of assets", body = AssetPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/assets")]
 pub(crate) async fn list_assets(
@@ -56,10 +56,10 @@ pub(crate) async fn list_assets(
     Ok(Json(page))
 }
 
-/// Returns what is known of a file.
+/// Returns an asset: the name, media type, size and SHA-256 of a file.
 #[utoipa::path(tag = "assets", params(("asset_id" = AssetId, Path, description = "The asset")), responses(
     (status = 200, description = "The asset", body = Asset),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/assets/{asset_id}")]
 pub(crate) async fn get_asset(
@@ -71,10 +71,12 @@ pub(crate) async fn get_asset(
     asset.map(Json).ok_or(ApiError::NotFound("asset"))
 }
 
-/// Removes a file. Jobs that were to start from it will fail.
+/// Deletes a file.
+///
+/// Jobs that need the file as an input and have not started yet will fail.
 #[utoipa::path(tag = "assets", params(("asset_id" = AssetId, Path, description = "The asset")), responses(
-    (status = 204, description = "It is gone"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 204, description = "Deleted"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/assets/{asset_id}")]
 pub(crate) async fn delete_asset(
@@ -91,12 +93,16 @@ pub(crate) async fn delete_asset(
     Ok(HttpResponse::NoContent().finish())
 }
 
-/// Deletes the bytes of rows that are gone. If the store is away, maintenance does it: for the client the file is gone.
+/// Deletes the bytes of deleted assets. If the asset store is unavailable, maintenance deletes them later. For the
+/// client, the file is deleted in both cases.
 pub(crate) async fn release_blobs(pool: &Pool, assets: &AssetStore, blobs: Vec<String>) {
     for sha256 in blobs {
         if let Err(error) = db::blob::release(pool, assets, &sha256).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the bytes of a deleted file are left to maintenance");
+            tracing::warn!(
+                error,
+                "cannot delete the content of a deleted file; maintenance will retry"
+            );
             return;
         }
     }

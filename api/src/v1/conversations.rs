@@ -27,28 +27,31 @@ pub(crate) use messages::get_conversation;
 
 type ConversationPage = Page<Conversation>;
 
-/// A conversation to be begun.
+/// The request to create a conversation.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateConversation {
-    /// The agent of all its jobs; `default` if not given.
+    /// The agent of all jobs of the conversation; `default` if not given.
     agent: Option<String>,
-    /// The client's own reference, such as the id of a chat, at most 255 characters, unique in the tenant. If there
-    /// is a conversation with it, the answer is that one, and the rest of this request has no effect.
+    /// The client's own reference, such as the id of a chat, at most 255 characters, unique within the tenant. If a
+    /// conversation with this reference exists, the response is that conversation, and the rest of this request has
+    /// no effect.
     #[schema(min_length = 1, max_length = 255)]
     external_id: Option<String>,
-    /// Anything of the client's own, given back with the conversation.
+    /// Data that the client attaches. It is returned with the conversation.
     #[serde(default)]
     metadata: Map<String, Value>,
 }
 
-/// Begins a conversation. Jobs that name it continue one history and one workspace, one after the other.
+/// Creates a conversation.
+///
+/// The jobs of a conversation continue one history and one workspace. They run one after the other.
 #[utoipa::path(tag = "conversations", request_body(content = CreateConversation, example = json!({"agent": "default", "metadata": {"customer": "42"}})), responses(
     (status = 201, description = "The conversation", body = Conversation,
         headers(("Location" = String, description = "The conversation's path"))),
-    (status = 200, description = "The conversation that has this `external_id`", body = Conversation,
+    (status = 200, description = "The existing conversation with this `external_id`", body = Conversation,
         headers(("Location" = String, description = "The conversation's path"))),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/conversations")]
 pub(crate) async fn create_conversation(
@@ -71,7 +74,7 @@ pub(crate) async fn create_conversation(
     if !is_there {
         errors.push(FieldError::new(
             "/agent",
-            format!("there is no agent `{agent}`; GET /v1/agents lists those that there are"),
+            format!("there is no agent `{agent}`; GET /v1/agents lists all agents"),
         ));
     }
     if !errors.is_empty() {
@@ -89,30 +92,33 @@ pub(crate) async fn create_conversation(
         }
         (None, None) => (HttpResponse::Ok(), None),
     };
-    let conversation = conversation
-        .ok_or_else(|| ApiError::Unavailable(anyhow::anyhow!("it was deleted meanwhile")))?;
+    let conversation = conversation.ok_or_else(|| {
+        ApiError::Unavailable(anyhow::anyhow!(
+            "the conversation was deleted during the request"
+        ))
+    })?;
     Ok(answer
         .insert_header((LOCATION, format!("/v1/conversations/{}", conversation.id)))
         .json(conversation))
 }
 
-/// Which conversations to list.
+/// Query parameters for a list of conversations.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListConversations {
-    /// Only the conversation with this reference of the client's own.
+    /// Only the conversation with this `external_id`.
     external_id: Option<String>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists conversations, the newest first, without their messages.
 #[utoipa::path(tag = "conversations", params(ListConversations), responses(
     (status = 200, description = "A page of conversations", body = ConversationPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/conversations")]
 pub(crate) async fn list_conversations(
@@ -138,14 +144,16 @@ pub(crate) async fn list_conversations(
     Ok(JsonResponse(Page::of(found, limit, |it| it.id.to_string())))
 }
 
-/// Removes a conversation, and the files that were kept for its next job. Its jobs stay, each for itself.
+/// Deletes a conversation, and the files that were kept for its next job.
+///
+/// The jobs of the conversation are kept, as separate jobs.
 #[utoipa::path(tag = "conversations",
     params(("conversation_id" = ConversationId, Path, description = "The conversation")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = 409, description = "A job of it has not ended; cancel it first", body = Problem,
+        (status = 204, description = "Deleted"),
+        (status = 409, description = "A job of the conversation has not ended; cancel it first", body = Problem,
             content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[delete("/conversations/{conversation_id}")]

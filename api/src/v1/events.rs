@@ -15,7 +15,8 @@ use shared::id::TenantId;
 
 use crate::problem::ApiError;
 
-/// The state of the feed of a tenant, whose jobs go to it from now on.
+/// Returns the state of a tenant's feed. Enables the feed first if necessary, so that events are recorded from now
+/// on.
 pub(crate) async fn open(pool: &Pool, tenant: TenantId) -> Result<FeedState, ApiError> {
     let state = match db::feed::get_state(pool, tenant).await? {
         Some(state) => state,
@@ -38,7 +39,7 @@ fn refusal(error: EnableError) -> ApiError {
     }
 }
 
-/// The cursor of that text, if nothing is missing after it.
+/// Parses a cursor. Returns an error if events after it may be missing.
 fn parse_cursor(name: &str, text: &str, state: &FeedState) -> Result<FeedCursor, ApiError> {
     let cursor: FeedCursor = text
         .parse()

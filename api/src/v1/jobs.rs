@@ -27,7 +27,7 @@ pub(crate) use deliveries::{list_job_deliveries, redeliver_of_job};
 pub(crate) use events::list_events;
 pub(crate) use list::list_jobs;
 pub(crate) use request::{
-    CreateJob, HooksRequest, LimitsRequest, MOST_TOKENS, check_external_id, check_metadata,
+    CreateJob, HooksRequest, LimitsRequest, MAX_TOKENS, check_external_id, check_metadata,
     check_models, check_output_schema, instant,
 };
 pub(crate) use response::JobResponse;
@@ -52,20 +52,22 @@ use crate::etag;
 use crate::problem::{ApiError, ErrorCode, Problem};
 use crate::v1::assets::release_blobs;
 
-/// Returns a job as it stands. A queued one says why it is not running.
+/// Returns a job.
 ///
-/// The answer has an `ETag`. A client that polls sends it as `If-None-Match`, and is answered with 304 while nothing
-/// has changed.
+/// A queued job has the reason why it is not running.
+///
+/// The response has an `ETag`. A client that polls can send it as `If-None-Match`: the response is 304 while the job
+/// is unchanged.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job"),
-        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of the job that the client has"),
+        ("If-None-Match" = Option<String>, Header, description = "The `ETag` of the job that the client has cached"),
     ),
     responses(
         (status = 200, description = "The job", body = Job,
             headers(("ETag" = String, description = "Changes with the job"))),
-        (status = 304, description = "The client has the job as it stands"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 304, description = "The job is unchanged: `If-None-Match` has its `ETag`"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/jobs/{job_id}")]
@@ -80,7 +82,7 @@ pub(crate) async fn get_job(
     etag::json(&request, &job)
 }
 
-/// The job as it stands.
+/// Returns the current state of a job, with the reason why it is not running if it is queued.
 async fn show(
     pool: &Pool,
     catalog: &Catalog,
@@ -94,11 +96,11 @@ async fn show(
     Ok(job)
 }
 
-/// Removes a job that has ended, with its log and the files that it made.
+/// Deletes a job that has ended, with its log and the files that it made.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
-    (status = 204, description = "It is gone"),
-    (status = 409, description = "It has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 204, description = "Deleted"),
+    (status = 409, description = "The job has not ended; cancel it first", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/jobs/{job_id}")]
 pub(crate) async fn delete_job(
@@ -131,7 +133,7 @@ pub(crate) async fn find(pool: &Pool, tenant: TenantId, job: JobId) -> Result<Jo
         .ok_or(ApiError::NotFound("job"))
 }
 
-/// The stored request of a job, if this release can read it.
+/// Returns the stored request of a job, or an error if this release cannot read it.
 fn readable(request: Option<Result<JobRequest, UnreadableRow>>) -> Result<JobRequest, ApiError> {
     let request = request.ok_or(ApiError::NotFound("job"))?;
     request.map_err(|_| ApiError::Conflict {

@@ -17,13 +17,13 @@ use crate::query::Query;
 
 type ApiKeyPage = Page<ApiKey>;
 
-/// A key to be made.
+/// The request to create an API key.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateKey {
-    /// Whose key it is; the tenant of the key that makes it if not given.
+    /// The tenant that owns the key. The default is the tenant of the key that makes the request.
     tenant_id: Option<TenantId>,
-    /// What its owner calls it: 1 to 100 characters, none of them a control character.
+    /// A name for the key: 1 to 100 characters, without control characters.
     #[schema(
         example = "ci",
         min_length = 1,
@@ -31,12 +31,12 @@ pub(crate) struct CreateKey {
         pattern = r"^[^\u0000-\u001f\u007f-\u009f]*[^\s\u0000-\u001f\u007f-\u009f][^\u0000-\u001f\u007f-\u009f]*$"
     )]
     name: String,
-    /// What it may do; `jobs` if not given.
+    /// The scopes of the key; `jobs` by default.
     #[schema(min_items = 1)]
     scopes: Option<Vec<Scope>>,
 }
 
-/// A key with its token, which is shown only once.
+/// An API key with its token, which is shown only once.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct CreatedKey {
     #[serde(flatten)]
@@ -46,10 +46,10 @@ pub(crate) struct CreatedKey {
     token: String,
 }
 
-/// Creates a key of a tenant.
+/// Creates an API key for a tenant.
 #[utoipa::path(tag = "admin", request_body(content = CreateKey, example = json!({"name": "ci", "scopes": ["jobs"]})), responses(
     (status = 201, description = "The key", body = CreatedKey),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/keys")]
 pub(crate) async fn create_key(
@@ -89,23 +89,23 @@ pub(crate) async fn create_key(
     }))
 }
 
-/// Which keys to list.
+/// Query parameters for a list of API keys.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListKeys {
     /// Only keys of this tenant.
     tenant_id: Option<TenantId>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists keys, the newest first, without their tokens.
+/// Lists API keys, the newest first, without their tokens.
 #[utoipa::path(tag = "admin", params(ListKeys), responses(
     (status = 200, description = "A page of keys", body = ApiKeyPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/keys")]
 pub(crate) async fn list_keys(
@@ -126,10 +126,12 @@ pub(crate) async fn list_keys(
     })))
 }
 
-/// Revokes a key. Requests that bring it are refused from now on.
+/// Revokes an API key.
+///
+/// Requests with the key are refused from now on.
 #[utoipa::path(tag = "admin", params(("key_id" = KeyId, Path, description = "The key")), responses(
-    (status = 204, description = "It is revoked"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 204, description = "Revoked"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/keys/{key_id}")]
 pub(crate) async fn revoke_key(

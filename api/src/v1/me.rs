@@ -15,47 +15,47 @@ use utoipa::ToSchema;
 use crate::auth::JobsOrAdmin;
 use crate::problem::{ApiError, Problem};
 
-/// The key of a request, its tenant, and what the tenant may use.
+/// The API key of a request, its tenant, and the tenant's limits.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct Me {
-    /// The key.
+    /// The API key of the request.
     key: MyKey,
-    /// The key's tenant.
+    /// The tenant of the key.
     tenant: Tenant,
-    /// How many jobs the tenant may submit.
+    /// The tenant's limits on the submission of jobs.
     submission_limits: SubmitLimits,
-    /// What the tenant may use in this calendar month (UTC).
+    /// The tenant's budget for this calendar month (UTC).
     budget: TenantBudget,
-    /// What is left of the budget; null where there is no limit.
+    /// The rest of the budget. Amounts that are reserved for model calls in progress count as used.
     budget_left: BudgetLeft,
 }
 
-/// The key of a request.
+/// The API key of a request.
 #[derive(Serialize, ToSchema)]
 struct MyKey {
-    /// The key's identifier.
+    /// The identifier of the key.
     id: KeyId,
-    /// What its owner calls it.
+    /// The name of the key.
     name: String,
-    /// What it may do.
+    /// The scopes of the key.
     scopes: Vec<Scope>,
 }
 
-/// What is left of a budget.
+/// The rest of a budget.
 #[derive(Serialize, ToSchema)]
 struct BudgetLeft {
-    /// Tokens, read and written.
+    /// The remaining tokens, read and written; null if there is no limit.
     #[schema(required)]
     total_tokens: Option<u64>,
-    /// US dollars.
+    /// The remaining US dollars; null if there is no limit.
     #[schema(required)]
     cost_usd: Option<Usd>,
 }
 
-/// Returns the key of the request, its tenant, and the tenant's limits and budget.
+/// Returns the API key of the request, its tenant, and the tenant's limits and budget.
 #[utoipa::path(tag = "session", responses(
     (status = 200, description = "The key, its tenant, limits and budget", body = Me),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/me")]
 pub(crate) async fn get_me(caller: JobsOrAdmin, pool: Data<Pool>) -> Result<Json<Me>, ApiError> {

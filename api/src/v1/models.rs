@@ -22,46 +22,47 @@ type ModelPage = Page<Model>;
 /// A model, or all models of a provider.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Model {
-    /// What a job names as its `model`. A `*` at the end stands for any rest: `anthropic/*` is every model of that
-    /// provider.
+    /// The name for the field `model` of a job. `*` at the end stands for any text: `anthropic/*` is every model of
+    /// that provider.
     #[schema(example = "anthropic/claude-sonnet-4-5")]
     name: String,
-    /// Whether jobs use it that name no model.
+    /// Whether this is the default model of the service.
     default: bool,
-    /// Whether a live worker has the key of its provider.
+    /// Whether a live worker has the API key of the provider.
     available: bool,
-    /// Whether its provider is asked as usual.
+    /// The status of the provider.
     provider_status: ProviderStatus,
-    /// When the provider is asked again; null if it is ready.
+    /// When the provider is called again; null if it is ready.
     #[schema(required)]
     provider_ready_at: Option<DateTime<Utc>>,
-    /// Its price; null if none is configured.
+    /// The price; null if none is configured.
     #[schema(required)]
     price: Option<ModelPrice>,
 }
 
-/// Whether a provider is asked as usual.
+/// The status of a provider.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum ProviderStatus {
-    /// It is.
+    /// The provider is called as usual.
     Ready,
-    /// Its quota is used up, or it has asked for a pause. Calls wait.
+    /// The quota is used up, or the provider has asked for a pause. Calls wait.
     Limited,
-    /// It has failed repeatedly. Calls go to the next model of a job, or wait; one at a time probes.
+    /// The provider failed repeatedly. Calls go to the next model of the job, or wait. One call at a time probes the
+    /// provider.
     Down,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, ToSchema)]
 struct ModelPrice {
-    /// Tokens that the model reads.
+    /// Tokens read by the model.
     input: f64,
-    /// Tokens that it writes.
+    /// Tokens written by the model.
     output: f64,
-    /// Tokens that it reads from the provider's cache.
+    /// Tokens read from the provider's cache.
     cache_read: f64,
-    /// Tokens that are written into the provider's cache.
+    /// Tokens written to the provider's cache.
     cache_write: f64,
 }
 
@@ -77,22 +78,24 @@ impl From<Price> for ModelPrice {
     }
 }
 
-/// Which models to list.
+/// Query parameters for a list of models.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListModels {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists the models by name: every provider, the default model, and the models with a configured price, with the state
-/// of their providers.
+/// Lists the models by name.
+///
+/// The list has every provider, the default model and the models with a configured price, with the status of their
+/// providers.
 #[utoipa::path(tag = "models", params(ListModels), responses(
     (status = 200, description = "A page of models", body = ModelPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/models")]
 pub(crate) async fn list_models(
@@ -110,7 +113,7 @@ pub(crate) async fn list_models(
     Ok(Json(page))
 }
 
-/// All models in the order of their names.
+/// Returns all models in the order of their names.
 fn all(providers: &Providers, workers: &[Worker], conditions: &[ProviderCondition]) -> Vec<Model> {
     let default = providers.default_model.as_ref();
     let mut prices: BTreeMap<String, Option<Price>> = BTreeMap::new();

@@ -17,44 +17,46 @@ use crate::problem::{ApiError, Problem};
 /// The queue of all tenants. Counts stop at 10,000, which means 10,000 or more.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct Queue {
-    /// Whether the queue is paused: no job starts.
+    /// Whether the queue is paused. No job starts while it is paused.
     paused: bool,
-    /// Jobs that a free slot could take.
+    /// Jobs that a free slot of a worker could start now.
     ready: i64,
     /// Jobs that may not start yet.
     scheduled: i64,
-    /// Jobs behind another of their conversation.
+    /// Jobs that wait for an earlier job of their conversation.
     blocked: i64,
-    /// Jobs with a worker.
+    /// Jobs that run on a worker.
     running: i64,
-    /// Jobs that wait for a person.
+    /// Jobs that wait for the decision of a person.
     waiting: i64,
-    /// Jobs that use or could use a slot now: `ready` and `running`. Autoscalers of workers read it.
+    /// Jobs that use or could use a slot now: `ready` plus `running`. Use it to scale the number of workers.
     demand: i64,
-    /// Since when the job that waits longest could have started; null if none waits.
+    /// When the longest waiting job became ready to start; null if no job waits.
     oldest: Option<DateTime<Utc>>,
-    /// Paused skills: none of their jobs starts.
+    /// Paused skills. Their jobs do not start.
     paused_skills: Vec<String>,
-    /// Tenants that run as many jobs as they may, while more of their jobs wait or have waited.
+    /// Tenants that have reached their `max_running` while more of their jobs wait, or have waited.
     at_capacity: i64,
 }
 
-/// Returns what is queued and running.
+/// Returns the state of the queue.
 ///
-/// For keys with the scope `metrics` or `admin`.
+/// Requires a key with the scope `metrics` or `admin`.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue")]
 pub(crate) async fn get_queue(_: MetricsReader, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
     find(&pool).await.map(Json)
 }
 
-/// Stops starting jobs. Running jobs continue. New jobs are accepted and wait.
+/// Pauses the queue.
+///
+/// No jobs start until the queue is resumed. Running jobs continue. New jobs are accepted and wait.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/queue/pause")]
 pub(crate) async fn pause_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
@@ -62,10 +64,10 @@ pub(crate) async fn pause_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue
     find(&pool).await.map(Json)
 }
 
-/// Starts jobs again.
+/// Resumes the queue.
 #[utoipa::path(tag = "admin", responses(
     (status = 200, description = "The queue", body = Queue),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/queue/resume")]
 pub(crate) async fn resume_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queue>, ApiError> {
@@ -73,7 +75,7 @@ pub(crate) async fn resume_queue(_: Admin, pool: Data<Pool>) -> Result<Json<Queu
     find(&pool).await.map(Json)
 }
 
-/// The queue as it stands.
+/// Returns the current state of the queue.
 pub(crate) async fn find(pool: &Pool) -> Result<Queue, ApiError> {
     let db::queue::Depth {
         paused,

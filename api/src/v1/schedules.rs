@@ -26,21 +26,21 @@ use view::ScheduleView;
 
 type SchedulePage = Page<ScheduleView>;
 
-/// Which schedules to list.
+/// Query parameters for a list of schedules.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListSchedules {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists schedules, the newest first.
 #[utoipa::path(tag = "schedules", params(ListSchedules), responses(
     (status = 200, description = "A page of schedules", body = SchedulePage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/schedules")]
 pub(crate) async fn list_schedules(
@@ -66,7 +66,7 @@ pub(crate) async fn list_schedules(
     params(("schedule_id" = ScheduleId, Path, description = "The schedule")),
     responses(
         (status = 200, description = "The schedule", body = ScheduleView),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/schedules/{schedule_id}")]
@@ -80,12 +80,14 @@ pub(crate) async fn get_schedule(
     Ok(Json(ScheduleView::of(stored, now)))
 }
 
-/// Removes a schedule and its history. Jobs that it created stay, and go on.
+/// Deletes a schedule and its history.
+///
+/// Jobs that the schedule created are kept and continue.
 #[utoipa::path(tag = "schedules",
     params(("schedule_id" = ScheduleId, Path, description = "The schedule")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "Deleted"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[delete("/schedules/{schedule_id}")]

@@ -19,7 +19,7 @@ use crate::query::Query;
 
 type SecretPage = Page<Secret>;
 
-/// The master keys. Without any, the error says how to configure one.
+/// The configured master keys. Without master keys, the error explains how to configure one.
 pub(crate) struct ConfiguredMasterKeys(pub(crate) Data<MasterKeys>);
 
 impl FromRequest for ConfiguredMasterKeys {
@@ -29,29 +29,31 @@ impl FromRequest for ConfiguredMasterKeys {
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let keys = request.app_data::<Data<MasterKeys>>().cloned();
         ready(keys.map(Self).ok_or(ApiError::NotConfigured(
-            "this service keeps no secrets and sends no webhooks: its operator has to set SKILLET_MASTER_KEY, for the API and the workers, \
-             to a value that `openssl rand -base64 32` makes",
+            "this service cannot store secrets or send webhooks: its operator must set SKILLET_MASTER_KEY, for the API and the workers, \
+             to the output of `openssl rand -base64 32`",
         )))
     }
 }
 
-/// A secret's value.
+/// The request to set a secret.
 #[expect(dead_code, reason = "read by hand, so that no error repeats the value")]
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutSecret {
-    /// The value, without NUL: 8 to 65,536 bytes of UTF-8, white space at its ends not counted. Characters have up to
-    /// 4 bytes. It cannot be read again.
+    /// The value: 8 to 65,536 bytes of UTF-8, without NUL. White space at the beginning and the end does not count
+    /// toward the minimum. A character has up to 4 bytes. The value cannot be read again.
     #[schema(min_length = 2, max_length = 65_536, format = Password, write_only)]
     value: String,
 }
 
-/// Sets a secret, in place of the one of that name if there is one. Jobs that begin from now on get this value.
+/// Sets a secret.
+///
+/// An existing secret with this name is replaced. Jobs that start from now on receive this value.
 #[utoipa::path(tag = "secrets", request_body(content = PutSecret, example = json!({"value": "correct horse battery staple"})),
-    params(("name" = SecretName, Path, description = "The secret, and the variable in which skills find it")),
+    params(("name" = SecretName, Path, description = "The name of the secret, and of the environment variable with its value")),
     responses(
-        (status = 204, description = "It is set"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The secret is set"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -79,7 +81,7 @@ fn parse(body: Value) -> Result<SecretValue, ApiError> {
     if !fields.is_empty() {
         return Err(ApiError::field(
             "",
-            "must have the field `value` and no other",
+            "must have the field `value`, and no other field",
         ));
     }
     match value {
@@ -91,12 +93,14 @@ fn parse(body: Value) -> Result<SecretValue, ApiError> {
     }
 }
 
-/// Removes a secret. Jobs that begin from now on do not get it.
+/// Deletes a secret.
+///
+/// Jobs that start from now on do not receive it.
 #[utoipa::path(tag = "secrets",
     params(("name" = SecretName, Path, description = "The secret")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "Deleted"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
     ),
 )]
@@ -118,21 +122,21 @@ pub(crate) async fn delete_secret(
     }
 }
 
-/// Which secrets to list.
+/// Query parameters for a list of secrets.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListSecrets {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists the secrets by name, without their values.
 #[utoipa::path(tag = "secrets", params(ListSecrets), responses(
     (status = 200, description = "A page of secrets", body = SecretPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/secrets")]

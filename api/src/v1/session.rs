@@ -1,4 +1,4 @@
-//! `/v1/session`: browser sessions, with a cookie in place of a key.
+//! `/v1/session`: browser sessions, with a cookie instead of an API key.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ use crate::body::Json;
 use crate::origin::Origins;
 use crate::problem::{ApiError, FieldError, Problem};
 
-/// The key of a new session, or a code in its place.
+/// The request to create a session, with an API key or a one-time code.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSession {
-    /// The key, `sk_…`. Exactly one of `key` and `code`.
+    /// The API key, `sk_…`. Exactly one of `key` and `code`.
     #[schema(write_only, format = Password, min_length = 1)]
     key: Option<String>,
-    /// A one-time code of `POST /v1/session/codes`.
+    /// A one-time code from `POST /v1/session/codes`.
     #[schema(write_only, format = Password, min_length = 1)]
     code: Option<String>,
 }
@@ -49,25 +49,26 @@ impl CreateSession {
     }
 }
 
-/// A code with which a browser begins a session once.
+/// A one-time code with which a browser can create a session.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SessionCode {
-    /// The code. The console takes it as `/console/#code=…`.
+    /// The code. The console accepts it as `/console/#code=…`.
     code: String,
-    /// The seconds for which it is valid.
+    /// The lifetime of the code in seconds.
     #[schema(example = 60)]
     expires_in: u64,
 }
 
-/// Begins a session of a browser: the answer sets a cookie with which pages of this service call the API.
+/// Creates a browser session.
 ///
-/// The cookie is `HttpOnly` and `SameSite=Strict`. It ends 12 hours after its last use, 7 days after it was set, and
-/// when the key is revoked. A new session ends the one of the cookie before. Requests with it are refused unless a
-/// page of this service's own origin sent them.
+/// The response sets a cookie with which pages of this service can call the API. The cookie is `HttpOnly` and
+/// `SameSite=Strict`. The session ends 12 hours after its last use, 7 days after its creation, and when the API key
+/// is revoked. A new session ends the session of the previous cookie. Requests with the cookie are refused unless
+/// they come from a page of this service's own origin.
 #[utoipa::path(tag = "session", security(()), request_body(content = CreateSession, example = json!({"key": "sk_…"})), responses(
-    (status = 204, description = "The session has begun",
+    (status = 204, description = "The session has started",
         headers(("Set-Cookie" = String, description = "The cookie"))),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/session")]
 pub(crate) async fn create_session(
@@ -92,13 +93,14 @@ pub(crate) async fn create_session(
         .finish())
 }
 
-/// Creates a one-time code, with which a browser that does not know the key begins a session of it.
+/// Creates a one-time code for a browser session.
 ///
-/// It is valid for 60 seconds and for one `POST /v1/session`. `skillet open` opens the console with one. A session
-/// cannot create codes: send the key as `Authorization: Bearer sk_…`.
+/// With the code, a browser that does not know the API key can create a session. The code is valid for 60 seconds and
+/// for one `POST /v1/session`. `skillet open` uses a code to open the console. A session cannot create codes: send
+/// the API key as `Authorization: Bearer sk_…`.
 #[utoipa::path(tag = "session", responses(
     (status = 201, description = "The code", body = SessionCode),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/session/codes")]
 pub(crate) async fn create_session_code(
@@ -106,7 +108,7 @@ pub(crate) async fn create_session_code(
     pool: Data<Pool>,
     request: HttpRequest,
 ) -> Result<HttpResponse, ApiError> {
-    // Otherwise a session could outlive its seven days by beginning others.
+    // Otherwise a session could outlive its seven days by creating other sessions.
     if !request.headers().contains_key(AUTHORIZATION) {
         return Err(ApiError::Unauthorized);
     }
@@ -122,7 +124,7 @@ pub(crate) async fn create_session_code(
 /// Ends the session of the request's cookie.
 #[utoipa::path(tag = "session", responses(
     (status = 204, description = "The session has ended"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/session")]
 pub(crate) async fn delete_session(

@@ -32,14 +32,14 @@ type SkillPage = Page<SkillView>;
 
 /// A skill that a tenant's jobs can run.
 pub(crate) enum AvailableSkill {
-    /// The tenant has uploaded it.
+    /// The tenant uploaded the skill.
     Uploaded(StoredSkill, Box<Skill>),
-    /// The service has it.
+    /// The skill is one of the service.
     OfService(Arc<Skill>),
 }
 
 impl AvailableSkill {
-    /// The skill, which has its files only if the service has it.
+    /// Returns the skill. Only a skill of the service includes its files.
     pub(crate) fn skill(&self) -> &Skill {
         match self {
             Self::Uploaded(_, skill) => skill,
@@ -47,7 +47,8 @@ impl AvailableSkill {
         }
     }
 
-    /// What its jobs need of a worker. A skill of the service is on the lists of those that can run it.
+    /// Returns the needs of the skill's jobs. A skill of the service has none: workers list the ones that they can
+    /// run.
     pub(crate) fn needs(&self) -> Needs {
         match self {
             Self::Uploaded(_, skill) => Needs {
@@ -58,7 +59,7 @@ impl AvailableSkill {
         }
     }
 
-    /// Which version of an upload it is.
+    /// Returns the version of an uploaded skill.
     pub(crate) fn version(&self) -> Option<i32> {
         match self {
             Self::Uploaded(stored, _) => Some(stored.version),
@@ -67,14 +68,14 @@ impl AvailableSkill {
     }
 }
 
-/// Those of the skills that there are, by name: of each the tenant's own, or else the service's.
+/// Returns the skills that exist, by name. The tenant's own skill takes precedence over the service's.
 pub(crate) async fn find_all(
     pool: &Pool,
     catalog: &Catalog,
     caller: &Caller,
     names: &[String],
 ) -> Result<HashMap<String, AvailableSkill>, ApiError> {
-    // Text that is no valid name names nothing, and the database may not accept it.
+    // Text that is not a valid name refers to nothing, and the database may not accept it.
     let names: Vec<_> = names.iter().filter(|name| is_name(name)).cloned().collect();
     if names.is_empty() {
         return Ok(HashMap::new());
@@ -105,7 +106,7 @@ pub(crate) async fn find_all(
     Ok(found)
 }
 
-/// The skill of that name: the tenant's own, or else the service's.
+/// Returns the skill with this name: the tenant's own, or else the service's.
 async fn find(
     pool: &Pool,
     catalog: &Catalog,
@@ -117,7 +118,7 @@ async fn find(
     Ok(found.remove(name))
 }
 
-/// Reads uploaded skills, off the threads that answer requests: who wrote them decides how long it takes.
+/// Reads uploaded skills outside the request threads, because the content of a skill determines how long it takes.
 async fn read(
     stored: Vec<StoredSkill>,
 ) -> Result<Vec<(StoredSkill, Result<Skill, SkillError>)>, ApiError> {
@@ -132,21 +133,24 @@ async fn read(
     read.map_err(|error| ApiError::Internal(error.into()))
 }
 
-/// Which skills to list.
+/// Query parameters for a list of skills.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListSkills {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists the skills by name: those of the service, and the tenant's own, which stand before others of their name.
+/// Lists the skills by name.
+///
+/// The list has the skills of the service and the tenant's own skills. A skill of the tenant replaces a skill of the
+/// service with the same name.
 #[utoipa::path(tag = "skills", params(ListSkills), responses(
     (status = 200, description = "A page of skills", body = SkillPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills")]
 pub(crate) async fn list_skills(
@@ -171,7 +175,7 @@ pub(crate) async fn list_skills(
                 let view = SkillView::uploaded(&stored, &skill, &workers);
                 views.insert(stored.name, view);
             }
-            // An earlier release accepted it. `get_skill` says why it cannot be read.
+            // An earlier release accepted this skill. `get_skill` returns the reason why it cannot be read.
             Err(_) => drop(views.remove(&stored.name)),
         }
     }
@@ -186,7 +190,7 @@ pub(crate) async fn list_skills(
 /// Returns a skill.
 #[utoipa::path(tag = "skills", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The skill", body = SkillView),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills/{name}")]
 pub(crate) async fn get_skill(
@@ -212,12 +216,13 @@ pub(crate) async fn get_skill(
     Ok(Json(view.paused_as(&paused)))
 }
 
-/// Removes a skill of the tenant's own. One of the service of the same name comes back.
+/// Deletes a skill that the tenant uploaded.
 ///
-/// Jobs that were accepted before run it all the same. When the name is used again, its versions go on counting.
+/// A skill of the service with the same name becomes available again. Jobs that were accepted before still run the
+/// deleted skill. If the name is used again, the version numbers continue.
 #[utoipa::path(tag = "skills", params(("name" = String, Path, description = "The skill")), responses(
-    (status = 204, description = "It is gone"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 204, description = "Deleted"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/skills/{name}")]
 pub(crate) async fn delete_skill(

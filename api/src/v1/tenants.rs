@@ -25,11 +25,11 @@ use crate::query::Query;
 
 type TenantPage = Page<Tenant>;
 
-/// A tenant to be made.
+/// The request to create a tenant.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateTenant {
-    /// A name, unique in the service: 1 to 100 characters, none of them a control character.
+    /// A name, unique within the service: 1 to 100 characters, without control characters.
     #[schema(
         example = "acme",
         min_length = 1,
@@ -39,11 +39,13 @@ pub(crate) struct CreateTenant {
     name: String,
 }
 
-/// Creates a tenant. It can do nothing until it has a key.
+/// Creates a tenant.
+///
+/// The tenant cannot use the API until it has an API key.
 #[utoipa::path(tag = "admin", request_body(content = CreateTenant, example = json!({"name": "acme"})), responses(
     (status = 201, description = "The tenant", body = Tenant),
     (status = 409, description = "The name is taken", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/tenants")]
 pub(crate) async fn create_tenant(
@@ -57,26 +59,26 @@ pub(crate) async fn create_tenant(
         .await?
         .ok_or_else(|| ApiError::Conflict {
             code: ErrorCode::TenantNameTaken,
-            detail: format!("there is a tenant named `{name}` already"),
+            detail: format!("a tenant named `{name}` already exists; choose another name"),
         })?;
     Ok(HttpResponse::Created().json(tenant))
 }
 
-/// Which tenants to list.
+/// Query parameters for a list of tenants.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListTenants {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists tenants by name.
 #[utoipa::path(tag = "admin", params(ListTenants), responses(
     (status = 200, description = "A page of tenants", body = TenantPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/tenants")]
 pub(crate) async fn list_tenants(
@@ -92,12 +94,14 @@ pub(crate) async fn list_tenants(
     })))
 }
 
-/// Deletes a tenant that has no jobs, files and uploaded skills, with its keys, agents, conversations and secrets.
+/// Deletes a tenant, with its API keys, agents, conversations and secrets.
+///
+/// A tenant that has jobs, files or uploaded skills cannot be deleted.
 #[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
-    (status = 204, description = "It is gone"),
-    (status = 409, description = "It has jobs, files or uploaded skills, or is the tenant of the key itself", body = Problem,
+    (status = 204, description = "Deleted"),
+    (status = 409, description = "The tenant has jobs, files or uploaded skills, or is the tenant of your own key", body = Problem,
         content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[delete("/tenants/{tenant_id}")]
 pub(crate) async fn delete_tenant(

@@ -15,34 +15,35 @@ use crate::query::Query;
 
 type UsageGroupPage = Page<UsageGroup>;
 
-/// The days before today that are included unless others are given.
+/// The default number of days before the last day.
 const DEFAULT_DAYS: Days = Days::new(29);
 
-/// Which usage to return.
+/// Query parameters for usage.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListUsage {
-    /// What to add up by; `day` if not given.
+    /// The grouping; `day` by default.
     #[param(inline)]
     by: Option<UsageGrouping>,
-    /// The first day (UTC), such as `2026-11-01`; 29 days before `to` if not given.
+    /// The first day (UTC), such as `2026-11-01`; 29 days before `to` by default.
     from: Option<NaiveDate>,
-    /// The last day (UTC), which is included; today if not given.
+    /// The last day (UTC), inclusive; today by default.
     to: Option<NaiveDate>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Returns what the tenant's jobs have used, by day, skill, agent or model.
+/// Returns the usage of the tenant's jobs, by day, skill, agent or model.
 ///
-/// A job counts on the day on which it ended, a few seconds after its end. Deleted jobs stay counted. Days are in their
-/// order and left out if no job ended on them; skills, agents and models begin with the one that cost the most.
+/// A job counts on the day on which it ended, a few seconds after its end. Deleted jobs stay counted. Days are in
+/// order, and days on which no job ended are omitted. Skills, agents and models are sorted by cost, the highest
+/// first.
 #[utoipa::path(tag = "jobs", params(ListUsage), responses(
     (status = 200, description = "A page of usage", body = UsageGroupPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/usage")]
 pub(crate) async fn list_usage(
@@ -58,7 +59,7 @@ pub(crate) async fn list_usage(
         cursor,
     } = query.into_inner();
     let limit = cursor::limit(limit)?;
-    // The order has no key that could be in a cursor.
+    // The cursor is an offset, because the sort order has no key for a cursor.
     let offset: u32 = cursor::parse(cursor.as_deref())?.unwrap_or_default();
     let offset = i64::from(offset);
     let last = match to {

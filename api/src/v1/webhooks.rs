@@ -36,21 +36,21 @@ use view::WebhookView;
 
 type WebhookPage = Page<WebhookView>;
 
-/// Which webhooks to list.
+/// Query parameters for a list of webhooks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListWebhooks {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists webhooks, the newest first, without their secrets.
 #[utoipa::path(tag = "webhooks", params(ListWebhooks), responses(
     (status = 200, description = "A page of webhooks", body = WebhookPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/webhooks")]
 pub(crate) async fn list_webhooks(
@@ -74,7 +74,7 @@ pub(crate) async fn list_webhooks(
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
         (status = 200, description = "The webhook", body = WebhookView),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/webhooks/{webhook_id}")]
@@ -87,12 +87,14 @@ pub(crate) async fn get_webhook(
     Ok(Json(stored.into()))
 }
 
-/// Removes a webhook with its deliveries. Attempts that are being made end.
+/// Deletes a webhook with its deliveries.
+///
+/// Attempts in progress are not interrupted.
 #[utoipa::path(tag = "webhooks",
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
-        (status = 204, description = "It is gone"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "Deleted"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[delete("/webhooks/{webhook_id}")]
@@ -113,7 +115,7 @@ async fn find(pool: &Pool, tenant: TenantId, id: WebhookId) -> Result<StoredWebh
     stored.ok_or(ApiError::NotFound("webhook"))
 }
 
-/// The error of a webhook that delivers nothing until it is active again.
+/// Returns an error if the webhook is disabled and delivers nothing until it is active again.
 fn check_enabled(webhook: &StoredWebhook) -> Result<(), ApiError> {
     if webhook.status != WebhookStatus::Disabled {
         return Ok(());

@@ -14,21 +14,21 @@ use crate::query::Query;
 
 type WorkerPage = Page<Worker>;
 
-/// Which workers to list.
+/// Query parameters for a list of workers.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListWorkers {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// Lists the live workers in the order of their start.
 #[utoipa::path(tag = "admin", params(ListWorkers), responses(
     (status = 200, description = "A page of workers", body = WorkerPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/workers")]
 pub(crate) async fn list_workers(

@@ -1,4 +1,4 @@
-//! The least that a queue has to do for the same jobs, on tables of the same shape.
+//! The minimum work of a queue for the same jobs, on tables of the same shape.
 
 use shared::db::Pool;
 use tokio::task::JoinSet;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::{BATCH, WORKERS, all};
 
-/// What a no-op job leaves behind, about as long as ours.
+/// The result of a no-op job, about as long as a real one.
 const RESULT: &str = concat!(
     r#"{"id": "01a1fd99-adf8-76d5-888b-6b497373c320", "status": "completed", "skill": "shell", "#,
     r#""model": "script/bash", "attempt": 1, "created_at": "2026-11-21T10:14:29.710995Z", "#,
@@ -15,13 +15,13 @@ const RESULT: &str = concat!(
     r#""usage": {"input_tokens": 0, "output_tokens": 0, "iterations": 0, "tool_calls": 0}}"#,
 );
 
-/// What is kept of a job.
+/// The minimum work that is done for a job.
 #[derive(Clone, Copy)]
 pub(super) enum Least {
-    /// Claim and commit, then delete, insert a result and commit. That is what any queue needs.
+    /// Claim and commit, then delete, insert a result and commit. Any queue needs this.
     Queue,
-    /// The same, and a claim also reads the request, and each job leaves a result to find by its id and two entries of
-    /// a log: that it began and that it ended.
+    /// The same, but a claim also reads the request, and each job leaves a result that can be found by its id and two
+    /// entries of a log: its start and its end.
     QueueWithLog,
 }
 
@@ -106,7 +106,7 @@ impl Least {
     }
 }
 
-/// Tables with the jobs of the queue in them, and no more indexes than the least.
+/// Creates tables with the jobs of the queue and with only the indexes that this minimum needs.
 pub(super) async fn prepare(pool: &Pool, least: Least) -> anyhow::Result<()> {
     for statement in least.tables() {
         sqlx::query(*statement).execute(pool).await?;
@@ -114,7 +114,7 @@ pub(super) async fn prepare(pool: &Pool, least: Least) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Two workers that claim and end jobs until there is nothing left.
+/// Runs two workers that claim and end jobs until none are left.
 pub(super) async fn work(pool: &Pool, least: Least) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {

@@ -9,15 +9,15 @@ use rustix::io::retry_on_intr;
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::task::spawn_blocking;
 
-/// The longest line that a terminal hands over.
+/// The longest line that a terminal delivers.
 const LINE_BYTES: usize = 4096;
 
-/// Standard input, if it is a terminal. It is only read when there is something to read, so that nothing hangs on it
-/// when the job ends.
+/// Standard input, if it is a terminal. It is read only when input is available, so that no read blocks when the job
+/// ends.
 pub(super) struct Keyboard(Arc<OwnedFd>);
 
 impl Keyboard {
-    /// `None` if standard input is no terminal.
+    /// Returns `None` if standard input is not a terminal.
     pub(super) fn open() -> Option<Self> {
         let stdin = stdin();
         if !stdin.is_terminal() {
@@ -27,22 +27,22 @@ impl Keyboard {
         Some(Self(Arc::new(owned)))
     }
 
-    /// Forgets what was typed so far.
+    /// Discards the pending input.
     pub(super) fn flush(&self) {
-        // Without it an old line counts as an answer, and is shown.
+        // If this fails, a line that was typed earlier counts as an answer, and the terminal shows it.
         let _ = tcflush(&self.0, QueueSelector::IFlush);
     }
 
-    /// The next line; `None` at the end of the input.
+    /// Returns the next line, or `None` at the end of the input.
     pub(super) async fn line(&self) -> Result<Option<String>> {
-        // Closed when this future is dropped, which ends the wait of the thread.
+        // Dropping this future closes the pipe, which ends the wait of the thread.
         let (cancelled, _cancel) = std::io::pipe()?;
         let input = self.0.clone();
         spawn_blocking(move || read_line(&input, &cancelled)).await?
     }
 }
 
-/// Waits for a line and reads it; `None` at the end of the input, or when the pipe is closed.
+/// Waits for a line and reads it. Returns `None` at the end of the input or when the pipe is closed.
 fn read_line(input: &OwnedFd, cancelled: &PipeReader) -> Result<Option<String>> {
     let mut fds = [
         PollFd::new(input, PollFlags::IN),

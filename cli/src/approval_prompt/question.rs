@@ -5,10 +5,10 @@ use std::fmt::Write;
 use serde_json::Value;
 use shared::approval::Approval;
 
-/// The longest question. The rest is left out, with a note.
+/// The maximum length of a question. A note replaces the rest.
 const MAX_CHARS: usize = 20_000;
 
-/// An answer.
+/// A parsed answer.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum PromptAnswer {
     Yes,
@@ -16,8 +16,8 @@ pub(super) enum PromptAnswer {
     Nothing,
 }
 
-/// Reads an answer: yes, no, or the reason for a no. A single other word is none: it may be a mistyped `yes`, and a
-/// denial cannot be taken back.
+/// Parses an answer: yes, no, or the reason for a denial. Any other single word is not an answer, because it may be a
+/// mistyped `yes` and a denial cannot be undone.
 pub(super) fn understand(line: &str) -> PromptAnswer {
     let line = line.trim();
     match line.to_lowercase().as_str() {
@@ -29,8 +29,8 @@ pub(super) fn understand(line: &str) -> PromptAnswer {
     }
 }
 
-/// The call with all of its arguments. They come from a model: nothing of them reaches the terminal but
-/// characters that can be seen.
+/// Formats the tool call with all of its arguments. The arguments come from a model, so only visible characters reach
+/// the terminal.
 pub(crate) fn question(approval: &Approval) -> String {
     let mut text = format!("? {} wants to run", plain(&approval.tool));
     let arguments = approval.input.as_object();

@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-/// The master keys of secrets. They stay text here: the error of a parser would show them.
+/// The master keys of secrets. They are not parsed here, because the error of a clap parser would show them.
 #[derive(Args, Clone)]
 pub(crate) struct MasterKeyOptions {
-    /// The master key for secrets: 32 bytes in base64, such as from `openssl rand -base64 32`
+    /// The master key for secrets: 32 bytes in base64, for example from `openssl rand -base64 32`
     #[arg(
         long,
         env = "SKILLET_MASTER_KEY",
@@ -13,7 +13,7 @@ pub(crate) struct MasterKeyOptions {
         hide_env_values = true
     )]
     pub(crate) master_key: Option<String>,
-    /// Earlier master keys, until `skillet secrets rotate` has run
+    /// Previous master keys, separated by commas. Needed until `skillet secrets rotate` has run
     #[arg(
         long,
         env = "SKILLET_PREVIOUS_MASTER_KEYS",

@@ -16,7 +16,7 @@ use super::{MasterKeyOptions, MetricsListen, Slots};
 /// The data directory.
 #[derive(Args, Clone)]
 pub(crate) struct DataDir {
-    /// The data directory [default: $XDG_DATA_HOME/skillet, for root /var/lib/skillet]
+    /// The data directory [default: $XDG_DATA_HOME/skillet, or /var/lib/skillet for root]
     #[arg(long, env = "SKILLET_DATA_DIR", value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
 }
@@ -27,14 +27,14 @@ pub(crate) struct Database {
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: String,
     #[command(flatten)]
-    pub(crate) way: DatabaseWay,
+    pub(crate) way: PoolerOptions,
 }
 
-/// Poolers between a process and its database.
+/// Options for a connection pooler between a process and its database.
 #[derive(Args, Clone)]
-pub(crate) struct DatabaseWay {
-    /// The mode of a connection pooler at the database URL: `session` (also without a pooler), `transaction` if the
-    /// pooler knows prepared statements (PgBouncer 1.21 or newer), else `transaction-unnamed`
+pub(crate) struct PoolerOptions {
+    /// The mode of the connection pooler at the database URL: `session` (also without a pooler), `transaction` if the
+    /// pooler supports prepared statements (PgBouncer 1.21 or newer), else `transaction-unnamed`
     #[arg(
         long = "database-pooling",
         env = "SKILLET_DATABASE_POOLING",
@@ -42,7 +42,7 @@ pub(crate) struct DatabaseWay {
         value_name = "MODE"
     )]
     pub(crate) database_pooling: Pooling,
-    /// The URL of the database without the pooler, for notifications and migrations
+    /// The URL of the database that bypasses the pooler, for notifications and migrations
     #[arg(
         long = "database-direct-url",
         env = "SKILLET_DATABASE_DIRECT_URL",
@@ -50,21 +50,21 @@ pub(crate) struct DatabaseWay {
         hide_env_values = true
     )]
     pub(crate) database_direct_url: Option<String>,
-    /// Look for new work and events 4 times a second, instead of listening for notifications. Always so with a pooler
-    /// in transaction mode without --database-direct-url
+    /// Poll for new work and events 4 times a second instead of listening for notifications. Always on with a pooler in
+    /// transaction mode and no --database-direct-url
     #[arg(long = "database-poll", env = "SKILLET_DATABASE_POLL")]
     pub(crate) database_poll: bool,
 }
 
 impl Database {
-    /// The database and the way to it.
+    /// The connection settings of the database.
     pub(crate) fn settings(&self) -> DatabaseSettings {
         self.way.to(&self.database_url)
     }
 }
 
-impl DatabaseWay {
-    /// The way to the database at that URL.
+impl PoolerOptions {
+    /// The connection settings of the database at this URL.
     pub(crate) fn to(&self, url: &str) -> DatabaseSettings {
         DatabaseSettings {
             url: url.to_owned(),
@@ -83,17 +83,16 @@ pub(crate) struct ServiceOptions {
     /// The file store: a folder, or s3://bucket/prefix [default: assets in the data directory]
     #[arg(long, env = "SKILLET_ASSETS", value_name = "PLACE")]
     pub(crate) assets: Option<String>,
-    /// Clients with an API key download files from the bucket itself: the API redirects them to a URL that is valid
-    /// for 5 minutes
+    /// Redirect downloads by clients with an API key to a URL of the bucket that is valid for 5 minutes
     #[arg(long = "presigned-downloads", env = "SKILLET_PRESIGNED_DOWNLOADS")]
     pub(crate) presigned_downloads: bool,
-    /// A folder with more skills, for all tenants
+    /// A folder with additional skills for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     pub(crate) skills_dir: Option<PathBuf>,
-    /// The model of jobs that name none, such as anthropic/claude-sonnet-4-5
+    /// The default model of jobs, such as anthropic/claude-sonnet-4-5
     #[arg(long, env = "SKILLET_MODEL", value_name = "MODEL")]
     pub(crate) default_model: Option<ModelName>,
-    /// The context window of models in tokens, such as ollama/qwen3=40960 or ollama/=32768
+    /// The context window of a model in tokens, such as ollama/qwen3=40960 or ollama/=32768 (repeatable)
     #[arg(
         long = "context-window",
         env = "SKILLET_CONTEXT_WINDOWS",
@@ -101,8 +100,8 @@ pub(crate) struct ServiceOptions {
         value_delimiter = ','
     )]
     pub(crate) context_windows: Vec<ContextWindow>,
-    /// The price of models in dollars per million tokens: input, output, cache read, cache write. Such as
-    /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0
+    /// The price of a model in dollars per million tokens (input, output, cache read, cache write), such as
+    /// anthropic/claude-sonnet-4-5=3:15:0.3:3.75 or ollama/*=0:0 (repeatable)
     #[arg(
         long = "price",
         env = "SKILLET_PRICES",
@@ -110,7 +109,7 @@ pub(crate) struct ServiceOptions {
         value_delimiter = ','
     )]
     pub(crate) prices: Vec<PriceSetting>,
-    /// A private network to which webhooks may post, also without encryption, such as 10.0.0.0/8
+    /// A private network that webhooks may post to, also over plain HTTP, such as 10.0.0.0/8 (repeatable)
     #[arg(
         long = "webhook-allow",
         env = "SKILLET_WEBHOOK_ALLOW",
@@ -125,7 +124,7 @@ pub(crate) struct ServiceOptions {
 /// Settings of the sandbox.
 #[derive(Args, Clone)]
 pub(crate) struct SandboxOptions {
-    /// The sandbox: `required` needs namespaces, `allow-landlocked` falls back to Landlock, `off` is for
+    /// The sandbox mode: `required` needs namespaces, `allow-landlocked` falls back to Landlock, `off` is for
     /// development only
     #[arg(
         long = "sandbox",
@@ -142,8 +141,8 @@ pub(crate) struct SandboxOptions {
         value_delimiter = ','
     )]
     pub(crate) sandbox_read: Vec<PathBuf>,
-    /// The available memory below which commands are ended, the largest first: a size such as 512MiB, or a
-    /// percentage
+    /// The minimum available memory of the machine: a size such as 512MiB, or a percentage. Below it, commands are
+    /// killed, the largest first
     #[arg(
         long = "sandbox-memory-floor",
         env = "SKILLET_SANDBOX_MEMORY_FLOOR",
@@ -163,7 +162,7 @@ pub(crate) struct Listen {
         value_name = "ADDRESS"
     )]
     pub(crate) listen: SocketAddr,
-    /// The origin of web pages that may call the API, e.g. https://app.example.com; can be given again
+    /// An origin whose web pages may call the API, such as https://app.example.com (repeatable)
     #[arg(
         long = "cors-origin",
         env = "SKILLET_CORS_ORIGINS",
@@ -171,13 +170,13 @@ pub(crate) struct Listen {
         value_delimiter = ','
     )]
     pub(crate) cors_origins: Vec<WebOrigin>,
-    /// Where browsers reach this service, if a proxy stands before it, e.g. https://skillet.example.com
+    /// The URL of this service in browsers, if it is behind a proxy, such as https://skillet.example.com
     #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
     pub(crate) public_url: Option<WebOrigin>,
 }
 
 impl Listen {
-    /// The origins of browsers' pages.
+    /// The origins of web pages that may call the API.
     pub(crate) fn origins(&self) -> Origins {
         Origins {
             own: self.public_url.clone(),
@@ -193,7 +192,7 @@ pub(crate) struct EmbeddedOptions {
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
-    pub(crate) way: DatabaseWay,
+    pub(crate) way: PoolerOptions,
     #[command(flatten)]
     pub(crate) common: ServiceOptions,
     #[command(flatten)]

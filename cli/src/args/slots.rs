@@ -10,7 +10,8 @@ pub(crate) struct Slots {
     /// The number of jobs that the worker runs at once
     #[arg(long, env = "SKILLET_SLOTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) slots: u32,
-    /// Seconds of silence after which other workers take over a worker's jobs. The same for all workers
+    /// The seconds without a heartbeat after which other workers take over the jobs of a worker. Must be the same for
+    /// all workers
     #[arg(
         long = "worker-silence",
         env = "SKILLET_WORKER_SILENCE",
@@ -19,7 +20,7 @@ pub(crate) struct Slots {
         value_parser = clap::value_parser!(u16).range(1..=600)
     )]
     pub(crate) worker_silence: u16,
-    /// A private network from which inputs may be fetched, such as 10.0.0.0/8
+    /// A private network that inputs may be fetched from, such as 10.0.0.0/8 (repeatable)
     #[arg(
         long = "fetch-allow",
         env = "SKILLET_FETCH_ALLOW",
@@ -27,7 +28,7 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) fetch_allow: Vec<IpNet>,
-    /// A private network that the tools and commands of jobs may reach, such as 10.0.0.0/8
+    /// A private network that the tools and commands of jobs may reach, such as 10.0.0.0/8 (repeatable)
     #[arg(
         long = "egress-allow",
         env = "SKILLET_EGRESS_ALLOW",
@@ -35,7 +36,7 @@ pub(crate) struct Slots {
         value_delimiter = ','
     )]
     pub(crate) egress_allow: Vec<IpNet>,
-    /// Install the packages that uploaded skills name in requirements.txt and package.json
+    /// Install the packages that uploaded skills list in requirements.txt and package.json
     #[arg(
         long = "install-skill-requirements",
         env = "SKILLET_INSTALL_SKILL_REQUIREMENTS"
@@ -45,7 +46,7 @@ pub(crate) struct Slots {
     pub(crate) keep: KeepFor,
 }
 
-/// Retention.
+/// Retention settings.
 #[derive(Args, Clone)]
 pub(crate) struct KeepFor {
     /// The retention of ended jobs with their logs and files: hours (12h), days (30d) or never
@@ -57,7 +58,7 @@ pub(crate) struct KeepFor {
     )]
     pub(crate) retention: Retention,
     /// The retention of live output (`message.delta`, `reasoning.delta`, `tool.output`): hours (12h), days (30d) or
-    /// never. It is removed by whole days (UTC), so it may stay for a day longer
+    /// never. Live output is deleted by whole days (UTC), so it may stay up to a day longer
     #[arg(
         long = "delta-retention",
         env = "SKILLET_DELTA_RETENTION",
@@ -76,7 +77,7 @@ pub(crate) struct KeepFor {
 }
 
 impl KeepFor {
-    /// Keeps everything.
+    /// Unlimited retention.
     pub(crate) const EVER: Self = Self {
         retention: Retention::Never,
         delta_retention: Retention::Never,

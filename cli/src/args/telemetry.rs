@@ -22,8 +22,8 @@ impl From<LogFormatValue> for telemetry::LogFormat {
 
 #[derive(Args, Clone)]
 pub(crate) struct MetricsListen {
-    /// The address for metrics without a key, such as 127.0.0.1:9420. There a worker also serves /healthz and
-    /// /readyz. The API also serves /metrics to keys with the scope metrics or admin
+    /// The address that serves /metrics without authentication, such as 127.0.0.1:9420. A worker also serves /healthz
+    /// and /readyz there. The API also serves /metrics on its own address to keys with the scope metrics or admin
     #[arg(long, env = "SKILLET_METRICS_LISTEN", value_name = "ADDRESS")]
     pub(crate) metrics_listen: Option<SocketAddr>,
 }

@@ -31,12 +31,12 @@ pub(crate) enum Agents {
     List,
     /// Show an agent
     Get(AgentArgument),
-    /// Define an agent by a file, or a new version of it
+    /// Create an agent, or a new version of it, from a file
     Apply(Apply),
-    /// Define an agent, or a new version of it
+    /// Create an agent, or a new version of it
     #[command(hide = true)]
     Put(PutAgentOptions),
-    /// Delete an agent. The built-in `default` is restored
+    /// Delete an agent. Deleting `default` restores the built-in agent
     Delete(AgentArgument),
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct AgentArgument {
 
 #[derive(Args)]
 pub(crate) struct Apply {
-    /// A JSON file with `soul`, `model`, `tools` and so on. `-` reads standard input
+    /// A JSON file with the fields of the agent, such as `soul`, `model` and `tools`. `-` reads standard input
     #[arg(short, long, value_name = "FILE")]
     file: PathBuf,
     /// The name of the agent [default: the field `name` of the file]
@@ -103,7 +103,7 @@ async fn apply(
     let named = named.as_ref().and_then(Value::as_str);
     let name = name.or(named).with_context(|| {
         let file = file.display();
-        format!("name the agent: `skillet agents apply NAME -f {file}`, or `\"name\"` in the file")
+        format!("no agent name: use `skillet agents apply NAME -f {file}`, or add `\"name\"` to the file")
     })?;
     let agent = client.put(&path(name), &settings).await?;
     output.one(name, &agent, || {

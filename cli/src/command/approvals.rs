@@ -32,15 +32,15 @@ pub(crate) enum Approvals {
     List(ListApprovalsOptions),
     /// Show a tool call with all of its arguments
     Get(ApprovalArgument),
-    /// Approve a call
+    /// Approve a tool call
     Approve(AnswerApprovalOptions),
-    /// Deny a call
+    /// Deny a tool call
     Deny(AnswerApprovalOptions),
 }
 
 #[derive(Args, Default)]
 pub(crate) struct ListApprovalsOptions {
-    /// Only the approvals of this job, answered ones included
+    /// Only approvals of this job, including answered ones
     #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
 }
@@ -56,7 +56,7 @@ pub(crate) struct ApprovalArgument {
 pub(crate) struct AnswerApprovalOptions {
     #[command(flatten)]
     one: ApprovalArgument,
-    /// The reason. The model receives the reason of a denial
+    /// The reason for the answer. The model receives the reason for a denial
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }

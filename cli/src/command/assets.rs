@@ -45,7 +45,7 @@ pub(crate) struct ListAssetsOptions {
     /// Only files of this job
     #[arg(long, value_name = "ID", value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
-    /// The number of files [default: 20]
+    /// The maximum number of files [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -66,7 +66,7 @@ pub(crate) struct AssetArguments {
 
 #[derive(Args)]
 pub(crate) struct UploadAssetsOptions {
-    /// The files
+    /// The files to upload
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
 }

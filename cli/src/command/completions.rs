@@ -9,7 +9,7 @@ use clap_complete::env::Shells;
 
 use crate::exit::Exit;
 
-/// The variable with which a shell asks for completions.
+/// The environment variable with which a shell requests completions.
 pub(crate) const VARIABLE: &str = "SKILLET_COMPLETE";
 
 #[derive(Args)]
@@ -19,7 +19,7 @@ pub(crate) struct Completions {
     shell: String,
 }
 
-/// `skillet completions`: prints a script that asks `skillet` itself for completions, with the ids of the service.
+/// `skillet completions`: prints a script that calls `skillet` itself for completions, including ids from the service.
 pub(super) fn completions(options: &Completions) -> anyhow::Result<Exit> {
     let shells = Shells::builtins();
     let shell = shells

@@ -18,13 +18,13 @@ pub(crate) struct ConfigFile {
 
 #[derive(Subcommand)]
 enum ConfigVerb {
-    /// Check the names and the values of all settings, and the keys of model providers
+    /// Check the names and values of all settings, and the keys of model providers
     Check(CheckConfigOptions),
 }
 
 #[derive(Args)]
 struct CheckConfigOptions {
-    /// The file [default: --config, else skillet.toml]
+    /// The file to check [default: --config, else skillet.toml]
     file: Option<PathBuf>,
     #[command(flatten)]
     output: OutputFormat,

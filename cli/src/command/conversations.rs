@@ -29,7 +29,7 @@ pub(crate) enum Conversations {
     List(ListConversationsOptions),
     /// Show a conversation and its messages
     Get(ConversationArgument),
-    /// Create a conversation, or find the one with this external id
+    /// Create a conversation, or return the one with this external id
     Create(CreateConversationOptions),
     /// Delete conversations
     Delete(ConversationArguments),
@@ -37,10 +37,10 @@ pub(crate) enum Conversations {
 
 #[derive(Args, Default)]
 pub(crate) struct ListConversationsOptions {
-    /// Only the conversation with your reference
+    /// Only the conversation with this external id
     #[arg(long, value_name = "TEXT")]
     external_id: Option<String>,
-    /// The number of conversations [default: 20]
+    /// The maximum number of conversations [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -62,13 +62,13 @@ pub(crate) struct ConversationArguments {
 
 #[derive(Args)]
 pub(crate) struct CreateConversationOptions {
-    /// The agent
+    /// The agent of the conversation
     #[arg(long, add = complete::agents())]
     agent: Option<String>,
     /// Your own reference, unique in the tenant
     #[arg(long, value_name = "TEXT")]
     external_id: Option<String>,
-    /// Data to attach (repeatable)
+    /// Metadata to attach (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     metadata: Vec<(String, String)>,
 }
@@ -126,7 +126,7 @@ impl CreateConversationOptions {
     }
 }
 
-/// A conversation with all of its messages.
+/// Fetches a conversation with all of its messages.
 async fn fetch(client: &Client, id: ConversationId) -> anyhow::Result<Value> {
     let path = format!("/v1/conversations/{id}");
     let mut query = vec![("limit", "100".to_owned())];
@@ -146,7 +146,7 @@ async fn fetch(client: &Client, id: ConversationId) -> anyhow::Result<Value> {
     Ok(conversation)
 }
 
-/// The fields, then who said what.
+/// Prints the fields of the conversation, then its messages.
 fn show(conversation: &Value) -> anyhow::Result<()> {
     let mut fields = conversation.clone();
     let messages = fields

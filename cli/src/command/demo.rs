@@ -1,4 +1,4 @@
-//! `skillet demo`: jobs on invented files, with a model that needs no key.
+//! `skillet demo`: jobs on sample files, with a model that needs no key.
 
 mod demo_api;
 mod page;
@@ -36,13 +36,13 @@ Or as a service, with its API at http://127.0.0.1:8420/docs:
 
 #[derive(Args)]
 pub(crate) struct Demo {
-    /// The directory for the jobs' files
+    /// The directory for the files of the jobs
     #[arg(short, long = "output", default_value = "skillet-demo")]
     output_dir: PathBuf,
     /// Run a job for each skill that needs no account
     #[arg(long)]
     all: bool,
-    /// Print the path of the page of results instead of opening it in a browser
+    /// Print the path of the results page instead of opening it in a browser
     #[arg(long)]
     no_open: bool,
     #[command(flatten)]
@@ -84,7 +84,7 @@ async fn run_all(
             .get(&format!("/v1/skills/{}", step.skill), &[])
             .await?;
         if let Some(lacking) = lacking(step, &skill, session, demo_api) {
-            print(&format!("left out: {lacking}\n"))?;
+            print(&format!("skipped: {lacking}\n"))?;
             continue;
         }
         let followed = run_step(client, step, demo_api, interrupt).await?;
@@ -109,12 +109,14 @@ async fn run_all(
             let reason = job
                 .result
                 .error
-                .map_or("it did not make its file".to_owned(), |error| error.message);
+                .map_or("it did not create the expected files".to_owned(), |error| {
+                    error.message
+                });
             print(&format!("the job {} failed: {reason}\n", job.id))?;
             all_done = false;
         }
     }
-    print("── Done. What the jobs made:")?;
+    print("── Done. Results:")?;
     let mut saved: Vec<PathBuf> = entries
         .iter()
         .flat_map(|entry| entry.files.clone())
@@ -124,7 +126,7 @@ async fn run_all(
         *path = std::path::absolute(&*path).context("the path of a saved file")?;
         print(&format!("   {}", path.display()))?;
     }
-    // The next command works where the repository is not.
+    // The suggested command must work without a copy of the repository.
     let books = options.output_dir.join("bakery.csv");
     std::fs::write(&books, BOOKS).with_context(|| format!("cannot write {}", books.display()))?;
     print(&NEXT.replace("BAKERY", &books.display().to_string()))?;
@@ -134,26 +136,26 @@ async fn run_all(
     Ok(if all_done { Exit::Done } else { Exit::Failed })
 }
 
-/// Opens the page of results where somebody sees it; elsewhere the path is enough.
+/// Opens the results page in a browser. Without a desktop, or with `--no-open`, prints its path.
 fn show(index: &Path, options: &Demo) -> anyhow::Result<()> {
     let is_opened =
         !options.no_open && desktop::open(&index.display().to_string()).unwrap_or(false);
     print(&match is_opened {
         true => format!("\nOpened {}", index.display()),
         false => format!(
-            "\nAll of it on one page: open {} in a browser",
+            "\nTo see all results on one page, open {} in a browser",
             index.display()
         ),
     })
 }
 
-/// The files of a demo that ran before are replaced.
+/// Saves the files of a job. They replace the files of an earlier demo.
 async fn save(client: &Client, job: &Job, options: &Demo) -> anyhow::Result<Vec<PathBuf>> {
     let (outputs, folder) = (&job.result.outputs, &options.output_dir);
     save_outputs(client, job.id, outputs, folder, Existing::Overwrite).await
 }
 
-/// What a job of the step would need, in words.
+/// Returns the reason why this step cannot run, or `None` if it can.
 fn lacking(
     step: &DemoStep,
     skill: &Value,
@@ -165,15 +167,15 @@ fn lacking(
     } else if step.needs_browser && lacks_browser(skill) {
         Some("this machine lacks Chromium".to_owned())
     } else if step.uses_demo_api && !session.is_own() {
-        Some("a running service may not call the API of this demo".to_owned())
+        Some("jobs of a running service cannot reach the API of this demo".to_owned())
     } else if step.uses_demo_api && demo_api.is_none() {
-        Some("this machine cannot be reached under its own name".to_owned())
+        Some("this machine cannot be reached by its host name".to_owned())
     } else {
         None
     }
 }
 
-/// Whether no worker has the browser that a skill can do without.
+/// Whether no worker has the browser, which is optional for the skill.
 fn lacks_browser(skill: &Value) -> bool {
     let missing = skill["missing_optional"].as_array().into_iter().flatten();
     missing

@@ -12,7 +12,7 @@ use shared::provider::Providers;
 use shared::sandbox::{Isolation, MemoryLimit};
 use shared::skill::Catalog;
 
-use crate::args::{DataDir, DatabaseWay, SandboxOptions};
+use crate::args::{DataDir, PoolerOptions, SandboxOptions};
 use crate::config::Config;
 use crate::directory;
 use crate::exit::Exit;
@@ -26,14 +26,14 @@ pub(crate) struct Doctor {
     home: DataDir,
     #[command(flatten)]
     sandbox: SandboxOptions,
-    /// A folder with more skills, for all tenants
+    /// A folder with additional skills for all tenants
     #[arg(long, env = "SKILLET_SKILLS_DIR", value_name = "DIR")]
     skills_dir: Option<PathBuf>,
-    /// Check the database at this URL, and nothing else
+    /// Check only the database at this URL
     #[arg(long, value_name = "URL")]
     database: Option<String>,
     #[command(flatten)]
-    way: DatabaseWay,
+    way: PoolerOptions,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -41,8 +41,8 @@ pub(crate) struct Doctor {
 
 /// `skillet doctor`
 ///
-/// What is required fails the command where it is missing: a sandbox, and of a service that runs its database and a
-/// worker. Programs and providers are for the jobs that want them, so any of them may be missing.
+/// The command fails if the sandbox does not work or, for a running service, if the database or all workers are
+/// missing. Programs and providers may be missing, because only some jobs need them.
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     if let Some(url) = &options.database {
         return database::check(&options.way.to(url), options.json).await;
@@ -128,7 +128,7 @@ fn show_skills(skills: &[SkillStatus]) -> anyhow::Result<()> {
         |skill: &SkillStatus| !skill.missing.is_empty() || !skill.missing_optional.is_empty();
     if skills.iter().any(lacks) {
         print(
-            "  On Debian and Ubuntu, scripts/install-programs installs all that the built-in skills need.",
+            "  On Debian and Ubuntu, scripts/install-programs installs all programs of the built-in skills.",
         )?;
     }
     Ok(())
@@ -154,7 +154,7 @@ fn describe_memory(limit: MemoryLimit) -> &'static str {
     match limit {
         MemoryLimit::Enforced => "✓ memory of commands: limited by cgroups",
         MemoryLimit::Watched => {
-            "! memory of commands: watched and not limited, because no cgroups can be made here; deploy/README.md says how"
+            "! memory of commands: watched and not limited, because cgroups cannot be created here (see deploy/README.md)"
         }
     }
 }

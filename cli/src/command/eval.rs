@@ -29,19 +29,20 @@ use task::Task;
 
 #[derive(Args)]
 pub(crate) struct Eval {
-    /// Files of tasks, or folders of them [default: the tasks that come with Skillet]
+    /// Task files, or folders with task files [default: the built-in tasks]
     #[arg(value_name = "FILE|DIR")]
     places: Vec<PathBuf>,
-    /// Run only tasks whose name or skill has this in it (repeatable)
+    /// Run only tasks whose name contains this text, or whose skill has this name (repeatable)
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// The model, and fallbacks after commas; script/bash runs the solution of each task [default: of the service]
+    /// The model and its fallbacks, separated by commas. script/bash runs the solution of each task [default: the model
+    /// of the service]
     #[arg(short, long, value_delimiter = ',', add = complete::models())]
     model: Vec<ModelName>,
-    /// How many tasks run at the same time
+    /// The number of tasks that run at the same time
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// The report, an HTML page that needs no other file
+    /// The file for the report, a self-contained HTML page
     #[arg(
         short = 'o',
         long = "output",
@@ -49,10 +50,10 @@ pub(crate) struct Eval {
         value_name = "FILE"
     )]
     report: PathBuf,
-    /// Make no pictures of documents, pages and films
+    /// Do not render pictures of documents, pages and films
     #[arg(long)]
     no_pictures: bool,
-    /// List the tasks and run none
+    /// List the tasks without running them
     #[arg(long)]
     list: bool,
     #[command(flatten)]
@@ -134,7 +135,7 @@ fn names(models: &[ModelName]) -> Vec<String> {
     models.iter().map(ModelName::to_string).collect()
 }
 
-/// The line about a task that has ended.
+/// The line about a finished task.
 fn line(attempt: &Attempt<'_>) -> String {
     let name = &attempt.task.name;
     let mut used = Vec::new();

@@ -1,4 +1,4 @@
-//! Adjustments of the help that clap makes.
+//! Adjustments of the help that clap generates.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use clap::Command;
 
 use crate::args::TEMPORARY;
 
-/// The commands of the help, in groups.
+/// The groups of commands in the help.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Jobs",
@@ -47,11 +47,11 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ),
 ];
 
-/// The options that choose a service.
+/// The options that select a service.
 const CHOICE: [&str; 4] = ["url", "api_key", "profile", "data_dir"];
 
 const EXAMPLES: &str = "Examples:
-  skillet run shell 'How many lines has it?' -i notes.txt -m anthropic/claude-sonnet-4-5
+  skillet run shell 'How many lines does it have?' -i notes.txt -m anthropic/claude-sonnet-4-5
   skillet run -a researcher 'What changed last week?'
   skillet run html 'Make a report.' -i sales.csv -o report --json | jq -r .id
   skillet run -d image 'Draw the sales' -i sales.csv     # prints the id; then: skillet jobs watch ID
@@ -59,8 +59,8 @@ const EXAMPLES: &str = "Examples:
 Exit status: 0 the job completed, 1 the command failed, 2 wrong arguments, 3 a limit stopped the job,
 4 the job failed or was cancelled, 130 interrupted.";
 
-/// Makes the options of a noun valid after its verbs, and hides those of a temporary service: `skillet up --help` and
-/// the page on configuration describe them.
+/// Accepts the options of a noun after its verbs too, and hides the options of a temporary service. `skillet up --help`
+/// and `docs/configuration.md` describe the hidden options.
 pub(super) fn with_client_options(command: Command) -> Command {
     let is_client = command.get_arguments().any(|arg| arg.get_id() == "url");
     if !is_client {
@@ -102,7 +102,8 @@ pub(super) fn with_groups(command: Command) -> Command {
     command.help_template(template)
 }
 
-/// Makes errors show the usage of the command itself. clap would add each option that was given, also by a variable.
+/// Makes errors show the plain usage of the command. By default, clap adds each option that has a value, also from an
+/// environment variable.
 pub(super) fn with_plain_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     let usage = usage.trim_start_matches("Usage: ").to_owned();
@@ -111,7 +112,7 @@ pub(super) fn with_plain_usage(mut command: Command) -> Command {
         .mut_subcommands(with_plain_usage)
 }
 
-/// The options of a noun reach its verbs by their ids, so an argument of a verb must not have the id of one.
+/// clap passes the options of a noun to its verbs by id, so no argument of a verb may have the id of such an option.
 #[test]
 fn no_argument_of_a_verb_has_the_id_of_an_option_of_its_noun() {
     let definition = super::definition();

@@ -31,23 +31,23 @@ const TABLES: &str = r#"
 #base_url = "http://127.0.0.1:11434/v1"
 "#;
 
-/// Settings that the file has as tables.
+/// Settings that are tables in the file.
 const AS_TABLES: [&str; 2] = ["context_windows", "prices"];
 
 #[derive(Args)]
 pub(crate) struct Init {
-    /// The file
+    /// The file to write
     #[arg(default_value = "skillet.toml")]
     file: PathBuf,
 }
 
-/// `skillet init`: never overwrites a file.
+/// `skillet init`. Never overwrites a file.
 pub(super) fn init(options: &Init, definition: &Command) -> anyhow::Result<Exit> {
     let shown = options.file.display();
     let mut file = match File::create_new(&options.file) {
         Ok(file) => file,
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            bail!("{shown} exists already; `skillet config check` checks it")
+            bail!("{shown} already exists; `skillet config check` checks it")
         }
         Err(error) => return Err(error).with_context(|| format!("cannot write {shown}")),
     };
@@ -76,14 +76,14 @@ fn text(definition: &Command) -> String {
     text + TABLES
 }
 
-/// Secrets stay in the environment.
+/// Whether the argument is a setting of the file. Secrets stay in the environment.
 fn is_setting(arg: &Arg) -> bool {
     let id = arg.get_id().as_str();
     let is_option = arg.get_long().is_some() && arg.get_env().is_some();
     is_option && !arg.is_hide_env_values_set() && id != "config" && !AS_TABLES.contains(&id)
 }
 
-/// The default, or else a value of the right form.
+/// The default value, or else an example.
 fn example(arg: &Arg) -> String {
     if !arg.get_action().takes_values() {
         return "true".to_owned();

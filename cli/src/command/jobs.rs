@@ -42,19 +42,19 @@ const KIND: ResourceKind = ResourceKind {
 pub(crate) enum Jobs {
     /// List jobs, newest first
     List(ListJobsOptions),
-    /// Show a job: its state, why it waits, its result
+    /// Show a job with its state and result, and the reason why it waits
     Get(Get),
     /// Print the log of a job
     Logs(Logs),
-    /// Follow a job and answer its approvals; then show it
+    /// Follow a job and answer its approvals, then show it
     Watch(JobArgument),
     /// Cancel jobs
     Cancel(JobArguments),
-    /// Run an ended job again, as a new job
+    /// Run an ended job again as a new job
     Retry(JobArgument),
     /// Download the files of a job
     Download(download::DownloadOutputsOptions),
-    /// Change the metadata of a job, or the priority or the earliest start of a queued job
+    /// Change the metadata of a job, or the priority or start time of a queued job
     Update(update::UpdateJobOptions),
     /// Delete ended jobs with their files
     Delete(JobArguments),
@@ -133,7 +133,7 @@ impl Get {
     }
 }
 
-/// `skillet jobs watch`. Ctrl-C leaves the job alone.
+/// `skillet jobs watch`. Ctrl-C does not cancel the job.
 async fn watch(client: &Client, output: OutputFormat, job: JobId) -> anyhow::Result<Exit> {
     let job = client.job(job).await?;
     if output.json {

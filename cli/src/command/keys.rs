@@ -33,7 +33,7 @@ const KIND: ResourceKind = ResourceKind {
 pub(crate) enum Keys {
     /// List keys, without their values
     List(ListKeysOptions),
-    /// Create a key and print it. It is not shown again
+    /// Create a key and print it. The key is not shown again
     Create(CreateKeyOptions),
     /// Revoke keys
     #[command(alias = "revoke")]
@@ -72,7 +72,7 @@ impl Verb for Keys {
         Self::List(ListKeysOptions::default())
     }
 
-    /// The first key of a service is created in its database: there is none yet to ask with.
+    /// The first key of a service is created directly in the database, because the API needs a key.
     fn needs_service(&self, options: &ClientOptions) -> bool {
         !(matches!(self, Self::Create(_)) && options.remote.own.database_url.is_some())
     }
@@ -108,7 +108,7 @@ impl Verb for Keys {
     }
 }
 
-/// Prints the key itself. With `-q` it is the id, as everywhere.
+/// Prints the key, or with `-q` its id, as other commands do.
 fn show_created(output: OutputFormat, created: &Value) -> anyhow::Result<()> {
     output.one(&text_of(&created["id"]), created, || {
         print(&text_of(&created["token"]))

@@ -20,7 +20,7 @@ pub(crate) struct Login {
     profile: String,
 }
 
-/// `skillet login`: asks for a key, checks it, and keeps it in a file that only this user can read.
+/// `skillet login`: asks for a key, checks it, and stores it in a file that only this user can read.
 pub(super) async fn login(options: &Login) -> anyhow::Result<Exit> {
     let name = &options.profile;
     ensure!(
@@ -28,7 +28,7 @@ pub(super) async fn login(options: &Login) -> anyhow::Result<Exit> {
         "the profile `{LOCAL}` is the service of this machine; choose another name"
     );
     ensure!(!name.trim().is_empty(), "the name of the profile is empty");
-    // A wrong URL is reported before the key is typed.
+    // Reports an invalid URL before the user types the key.
     connect(&options.url, "")?;
     let Some(api_key) = read_hidden(&format!("API key for {}", options.url))? else {
         return Ok(Exit::Interrupted);

@@ -16,7 +16,7 @@ pub(crate) struct Man {
     folder: PathBuf,
 }
 
-/// `skillet man`: a page for `skillet` and each of its commands, such as `skillet-jobs-list.1`.
+/// `skillet man`: writes a page for `skillet` and each of its commands, such as `skillet-jobs-list.1`.
 pub(super) fn man(options: &Man, definition: Command) -> anyhow::Result<Exit> {
     let folder = &options.folder;
     std::fs::create_dir_all(folder)
@@ -26,7 +26,7 @@ pub(super) fn man(options: &Man, definition: Command) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Writes the page of a command, and those of its visible subcommands.
+/// Writes the page of a command and the pages of its visible subcommands.
 fn write(command: Command, folder: &Path) -> std::io::Result<()> {
     let below = command.get_subcommands();
     for below in below.filter(|it| !it.is_hide_set() && it.get_name() != "help") {

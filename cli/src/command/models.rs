@@ -21,7 +21,7 @@ const KIND: ResourceKind = ResourceKind {
 
 #[derive(Subcommand)]
 pub(crate) enum Models {
-    /// List model providers and configured models, and whether they can be asked
+    /// List model providers and configured models, and whether they are available
     List,
 }
 

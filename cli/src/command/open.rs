@@ -20,14 +20,14 @@ pub(crate) struct OpenConsole {
     pub(super) remote: Remote,
 }
 
-/// The answer of `POST /v1/session/codes`.
+/// The response of `POST /v1/session/codes`.
 #[derive(Deserialize)]
 struct CreatedSessionCode {
     code: String,
     expires_in: u64,
 }
 
-/// `skillet open`: signs a browser in by a one-time code, so that nobody types a key.
+/// `skillet open`: signs a browser in with a one-time code, so that the user types no key.
 pub(super) async fn open(options: &OpenConsole) -> anyhow::Result<Exit> {
     let service = running_service(&options.remote)?;
     let client = connect(&service.url, &service.api_key)?;
@@ -37,9 +37,12 @@ pub(super) async fn open(options: &OpenConsole) -> anyhow::Result<Exit> {
         _ = tokio::signal::ctrl_c() => return Ok(Exit::Interrupted),
     };
     let console = format!("{}/console/", service.url.trim_end_matches('/'));
-    // A fragment is not sent to the server, so the code is in no log.
+    // Browsers do not send the fragment to the server, so the code is in no log.
     let address = format!("{console}#code={}", code.code);
-    let note = format!("It signs in once, within {} seconds.", code.expires_in);
+    let note = format!(
+        "The address is valid for one sign-in within {} seconds.",
+        code.expires_in
+    );
     if options.print {
         print(&address)?;
         say(&note);
@@ -48,11 +51,15 @@ pub(super) async fn open(options: &OpenConsole) -> anyhow::Result<Exit> {
     match desktop::open(&address) {
         Ok(true) => print(&format!("Opened {console}"))?,
         Err(error) => {
-            say(&format!("cannot open a browser ({error:#}). {note} Open"));
+            say(&format!(
+                "cannot open a browser ({error:#}). {note} Open it yourself:"
+            ));
             print(&address)?;
         }
         Ok(false) => {
-            say(&format!("There is no desktop here. {note} Open"));
+            say(&format!(
+                "There is no desktop here. {note} Open it in a browser:"
+            ));
             print(&address)?;
         }
     }

@@ -28,9 +28,9 @@ pub(crate) struct ProfilesOptions {
 enum ProfilesVerb {
     /// List profiles
     List,
-    /// Use this profile from now on. `local` is the service of this machine
+    /// Make a profile the default. `local` is the service of this machine
     Use(ProfileArgument),
-    /// Forget a profile and its key
+    /// Delete a profile and its key
     Delete(ProfileArgument),
 }
 

@@ -28,11 +28,11 @@ pub(crate) enum QueueVerb {
     /// Show the number of jobs in each state
     #[command(alias = "get", alias = "list")]
     Show,
-    /// Pause dispatch. Running jobs continue, new jobs wait
+    /// Pause the queue. Running jobs continue, new jobs wait
     Pause(QueuePart),
-    /// Resume dispatch
+    /// Resume the queue
     Resume(QueuePart),
-    /// Show the depth of the queue and the ends of jobs over time
+    /// Show the depth of the queue and the number of ended jobs over time
     History(HistoryOptions),
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct QueuePart {
 
 #[derive(Args)]
 pub(crate) struct HistoryOptions {
-    /// The minutes to look back
+    /// The number of minutes to show
     #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=43_200))]
     minutes: u32,
 }

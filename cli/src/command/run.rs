@@ -26,10 +26,10 @@ use crate::terminal::{print, print_foreign, say};
 
 #[derive(Args)]
 pub(crate) struct Run {
-    /// The skill (see `skillet skills`). Not with --agent
+    /// The skill (see `skillet skills`). Omit it with --agent
     #[arg(value_name = "SKILL", add = complete::skills())]
     skill_or_prompt: String,
-    /// The task. `-` reads it from standard input
+    /// The prompt. `-` reads it from standard input
     #[arg(required_unless_present = "agent", conflicts_with = "agent")]
     prompt: Option<String>,
     /// The agent to run instead of a skill (see `skillet agents`)
@@ -38,41 +38,41 @@ pub(crate) struct Run {
     /// The conversation to continue, with --agent
     #[arg(short, long, value_name = "ID", value_parser = parse_id::<ConversationId>, add = complete::conversations())]
     conversation: Option<ConversationId>,
-    /// The model, such as openai/gpt-5 or script/bash (see `skillet models`), and fallbacks after commas (repeatable)
-    /// [default: of the agent, the skill or the service]
+    /// The model, such as openai/gpt-5 or script/bash (see `skillet models`). Fallbacks follow after commas
+    /// (repeatable) [default: the model of the agent, the skill or the service]
     #[arg(short, long, value_delimiter = ',', add = complete::models())]
     model: Vec<ModelName>,
-    /// An input: a file or a URL (repeatable)
+    /// An input file or URL (repeatable)
     #[arg(short, long = "input", value_name = "FILE")]
     inputs: Vec<String>,
-    /// The directory for the job's files
+    /// The directory for the files of the job
     #[arg(short, long = "output", default_value = ".", value_name = "DIR")]
     output_dir: PathBuf,
     /// Overwrite existing files instead of choosing another name
     #[arg(long)]
     force: bool,
-    /// Submit the job, print its id and do not wait
+    /// Submit the job and print its id without waiting
     #[arg(short, long)]
     detach: bool,
     /// A parameter of the skill. The value is JSON, or else text (repeatable)
     #[arg(short, long = "param", value_name = "NAME=VALUE", value_parser = parse_parameter)]
     parameters: Vec<(String, Value)>,
-    /// A file with the JSON Schema of the result, which is printed as JSON
+    /// A file with the JSON Schema of the result. The result is printed as JSON
     #[arg(long, value_name = "FILE")]
     output_schema: Option<PathBuf>,
     /// The time limit of the job in seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u32>,
-    /// The most replies of the model
+    /// The maximum number of replies of the model
     #[arg(long, value_name = "N")]
     max_iterations: Option<u32>,
-    /// The most tokens of one reply
+    /// The maximum number of tokens of a reply
     #[arg(long, value_name = "N")]
     max_tokens: Option<u32>,
-    /// A title for lists [default: the first line of the prompt]
+    /// The title of the job in lists [default: the first line of the prompt]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
-    /// Data to attach and to search for (repeatable)
+    /// Metadata to attach to the job and to search for (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     metadata: Vec<(String, String)>,
     #[command(flatten)]
@@ -101,11 +101,11 @@ impl Run {
     ) -> anyhow::Result<Exit> {
         let job = tokio::select! {
             job = client.submit(job).into_future() => job?,
-            // Nothing has been submitted, or its id is not known.
+            // Either no job was submitted, or its id is not known.
             _ = interrupt.recv() => return Ok(Exit::Interrupted),
         };
         if self.detach {
-            // The answer to the submission does not say why the job waits.
+            // The response to the submission does not contain the reason why the job waits.
             return self.detached(&client.job(job.id).await?);
         }
         say(&format!("{} {}", job.id, job.status.as_str()));
@@ -154,7 +154,7 @@ impl Run {
         for path in saved? {
             say(&format!("saved {}", path.display()));
         }
-        // A reader that went away loses no files.
+        // The files are saved even if standard output is closed.
         printed?;
         Ok(Exit::of(job))
     }

@@ -40,19 +40,19 @@ const RUN: ResourceKind = ResourceKind {
 pub(crate) enum Schedules {
     /// List schedules, newest first
     List(ListSchedulesOptions),
-    /// Show a schedule and its next times
+    /// Show a schedule and its next run times
     Get(ScheduleArgument),
     /// Create a schedule
     Create(Box<CreateScheduleOptions>),
     /// Change a schedule
     Update(Box<UpdateScheduleOptions>),
-    /// Delete schedules. Their jobs stay
+    /// Delete schedules. Their jobs are kept
     Delete(ScheduleArguments),
     /// Pause schedules
     Pause(ScheduleArguments),
     /// Resume schedules
     Resume(ScheduleArguments),
-    /// Create a job of a schedule now, and print its id
+    /// Run a schedule now, and print the id of the job
     Run(ScheduleArgument),
     /// List the runs of a schedule, newest first
     Runs(RunsOptions),
@@ -60,7 +60,7 @@ pub(crate) enum Schedules {
 
 #[derive(Args, Default)]
 pub(crate) struct ListSchedulesOptions {
-    /// The number of schedules [default: 20]
+    /// The maximum number of schedules [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -84,7 +84,7 @@ pub(crate) struct ScheduleArguments {
 pub(crate) struct RunsOptions {
     #[command(flatten)]
     one: ScheduleArgument,
-    /// The number of runs [default: 20]
+    /// The maximum number of runs [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -184,7 +184,7 @@ fn when(schedule: &Value) -> Cell {
     })
 }
 
-/// Why a run has no job.
+/// The reason why a run has no job.
 fn reason(run: &Value) -> Cell {
     let error = &run["error"];
     let first = &error["errors"][0];

@@ -27,17 +27,17 @@ const KIND: ResourceKind = ResourceKind {
 pub(crate) enum Secrets {
     /// List secrets, without their values
     List,
-    /// Set a secret. The value is typed without being shown, or read from standard input
+    /// Set a secret. Asks for the value without showing it, or reads it from standard input
     Set(SecretArgument),
     /// Delete a secret
     Delete(SecretArgument),
-    /// Encrypt all secrets with the current master key
+    /// Re-encrypt all secrets with the current master key
     Rotate,
 }
 
 #[derive(Args)]
 pub(crate) struct SecretArgument {
-    /// The name of the secret, and of the variable in commands
+    /// The name of the secret and of its environment variable in commands
     #[arg(value_parser = SecretName::parse, add = complete::secrets())]
     name: SecretName,
 }

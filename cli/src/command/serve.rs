@@ -55,7 +55,7 @@ pub(super) async fn up(options: Up, config: &Config) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Which providers of models can be asked, and what the others lack.
+/// The line about model providers: which are ready, and which variables the others need.
 fn models(providers: &Providers) -> String {
     let state = |name: &String| match providers.missing_variable(name) {
         None => format!("{name} ✓"),
@@ -115,7 +115,7 @@ pub(super) async fn worker(options: WorkerOptions, config: &Config) -> anyhow::R
     components
         .run_worker(&database, &options.slots, &options.sandbox, shutdown)
         .await?;
-    // To the last: how it drains is to be seen.
+    // Metrics are served until the worker has ended, so that its drain can be observed.
     stop_metrics.cancel();
     if let Some(metrics) = metrics {
         metrics.await??;
@@ -134,7 +134,7 @@ fn listen_for_metrics(options: &MetricsListen) -> anyhow::Result<Option<TcpListe
     Ok(listener)
 }
 
-/// Prints a line. A service goes on if nobody reads it.
+/// Prints a line. Errors are ignored: the service continues if standard output is closed.
 fn announce(line: &str) {
     let _ = print(line);
 }

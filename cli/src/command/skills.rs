@@ -27,7 +27,7 @@ const KIND: ResourceKind = ResourceKind {
 
 #[derive(Subcommand)]
 pub(crate) enum Skills {
-    /// List skills, and the programs that the workers lack for them
+    /// List skills, and the programs that are missing on the workers
     List,
     /// Show a skill
     Get(SkillArgument),
@@ -48,14 +48,14 @@ pub(crate) struct SkillArgument {
 
 #[derive(Args)]
 pub(crate) struct CheckSkillOptions {
-    /// A folder with a SKILL.md, or a ZIP or tar.gz of one
+    /// A folder with a SKILL.md, or a ZIP or tar.gz archive of one
     #[arg(value_name = "DIR|ARCHIVE")]
     place: PathBuf,
 }
 
 #[derive(Args)]
 pub(crate) struct Push {
-    /// The folder of the skill, with the skill's name
+    /// The folder of the skill. It must have the name of the skill
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 }
@@ -110,7 +110,7 @@ fn origin(skill: &Value) -> Cell {
     })
 }
 
-/// What is missing, or else the first sentence. The others are for models.
+/// The missing programs, or else the first sentence of the description. The other sentences are for models.
 fn description(skill: &Value) -> Cell {
     let missing = text_of(&skill["missing"]);
     if !missing.is_empty() {

@@ -28,7 +28,7 @@ pub(crate) struct Telegram {
         hide_env_values = true
     )]
     telegram_token: Option<String>,
-    /// A file with the token
+    /// A file with the token of the bot
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_TOKEN_FILE",
@@ -36,8 +36,8 @@ pub(crate) struct Telegram {
         conflicts_with = "telegram_token"
     )]
     telegram_token_file: Option<PathBuf>,
-    /// The ids of the users and groups that may use the bot, separated by commas [default: one user, who sends the
-    /// code that is printed at the start]
+    /// The ids of the users and groups that may use the bot, separated by commas [default: one user, who sends the code
+    /// that is printed at startup]
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_ALLOW",
@@ -48,7 +48,7 @@ pub(crate) struct Telegram {
         allow_hyphen_values = true
     )]
     allow: ChatIds,
-    /// The ids of the users who may approve tool calls, separated by commas [default: all who may use the bot]
+    /// The ids of the users who may approve tool calls, separated by commas [default: all users of the bot]
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_APPROVERS",
@@ -66,7 +66,8 @@ pub(crate) struct Telegram {
         value_name = "NAME"
     )]
     agent: String,
-    /// The model of all jobs, and fallbacks after commas [default: of the agent, the skill or the service]
+    /// The model of all jobs and its fallbacks, separated by commas [default: the model of the agent, the skill or the
+    /// service]
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_MODEL",
@@ -74,11 +75,11 @@ pub(crate) struct Telegram {
         value_delimiter = ','
     )]
     model: Vec<String>,
-    /// The address of the service in links [default: the URL of the service]
+    /// The URL of the service for links [default: the URL of the service]
     #[arg(long, env = "SKILLET_PUBLIC_URL", value_name = "URL")]
     link_url: Option<String>,
-    /// The public URL to which Telegram sends updates. It must lead to --webhook-listen [default: the bot asks
-    /// Telegram for updates]
+    /// The public URL for updates from Telegram. It must forward to --webhook-listen [default: the bot polls Telegram
+    /// for updates]
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_WEBHOOK_URL",
@@ -86,7 +87,7 @@ pub(crate) struct Telegram {
         requires = "webhook_listen"
     )]
     webhook_url: Option<String>,
-    /// The address to listen on for --webhook-url, behind a proxy with TLS
+    /// The address to listen on for --webhook-url, behind a TLS proxy
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_WEBHOOK_LISTEN",
@@ -94,7 +95,7 @@ pub(crate) struct Telegram {
         requires = "webhook_url"
     )]
     webhook_listen: Option<SocketAddr>,
-    /// The server of the Bot API. A server of your own takes files of up to 2 GB
+    /// The URL of the Bot API server. A self-hosted server accepts files of up to 2 GB
     #[arg(
         long,
         env = "SKILLET_TELEGRAM_API_URL",
@@ -133,7 +134,7 @@ pub(crate) async fn telegram(options: Telegram) -> anyhow::Result<Exit> {
         ended = &mut running => ended?,
         () = signals.any() => {
             stop.cancel();
-            // A second signal does not wait for calls that have begun.
+            // A second signal does not wait for calls in progress.
             tokio::select! {
                 ended = running => ended?,
                 () = signals.any() => {}
@@ -184,7 +185,7 @@ fn parse_ids(text: &str) -> Result<ChatIds, String> {
     ids.collect::<Result<_, _>>().map(ChatIds)
 }
 
-/// The service that the options name. A bot starts none of its own.
+/// The service that the options select. The bot does not start a temporary service.
 fn find_service(remote: &Remote) -> anyhow::Result<Profile> {
     match ServiceTarget::of(&ServiceChoice::from(remote))? {
         ServiceTarget::Service(profile) => Ok(profile),

@@ -25,11 +25,11 @@ const KIND: ResourceKind = ResourceKind {
 pub(crate) enum Tenants {
     /// List tenants
     List,
-    /// Show a tenant with its budget and its limits
+    /// Show a tenant with its budget and limits
     Get(TenantArgument),
     /// Create a tenant
     Create(CreateTenantOptions),
-    /// Change the weight, the cap, the budget or the submission limits of a tenant
+    /// Change the weight, concurrency cap, budget or submission limits of a tenant
     Update(Box<UpdateTenantOptions>),
     /// Delete a tenant
     Delete(TenantArgument),
@@ -48,27 +48,27 @@ pub(crate) struct CreateTenantOptions {
     name: String,
 }
 
-/// A limit takes a number, or `none`.
+/// Options of `skillet tenants update`. A limit is a number or `none`.
 #[derive(Args)]
 pub(crate) struct UpdateTenantOptions {
     #[command(flatten)]
     one: TenantArgument,
-    /// The share of the workers' time, relative to other tenants
+    /// The share of worker time, relative to other tenants
     #[arg(long)]
     weight: Option<u32>,
-    /// The number of jobs that run at once, or `none`
+    /// The maximum number of jobs that run at once, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_running: Option<Value>,
-    /// The tokens of a month, or `none`
+    /// The maximum number of tokens per month, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_total_tokens: Option<Value>,
-    /// The dollars of a month, or `none`
+    /// The maximum cost per month in dollars, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_cost_usd: Option<Value>,
-    /// The number of queued jobs, or `none`
+    /// The maximum number of queued jobs, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_queued: Option<Value>,
-    /// The jobs per minute, or `none`
+    /// The maximum number of submitted jobs per minute, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     jobs_per_minute: Option<Value>,
 }
@@ -105,7 +105,8 @@ impl Verb for Tenants {
 }
 
 impl UpdateTenantOptions {
-    /// Changes what was given. Budget and submission limits are replaced as a whole, so what was not given is read.
+    /// Sends the given changes. The API replaces a budget or submission limits as a whole, so the other values are read
+    /// first.
     async fn send(&self, client: &Client, path: &str) -> anyhow::Result<()> {
         let own = [
             ("weight", self.weight.map(Value::from)),
@@ -172,7 +173,7 @@ fn parse_limit(text: &str) -> Result<Value, &'static str> {
     }
 }
 
-/// A tenant with its budget and its limits.
+/// Fetches a tenant with its budget and limits.
 async fn whole(client: &Client, path: &str) -> anyhow::Result<Value> {
     let mut tenant: Value = client.get(path, &[]).await?;
     tenant["budget"] = client.get(&format!("{path}/budget"), &[]).await?;
@@ -186,7 +187,7 @@ async fn path(client: &Client, name: &str) -> anyhow::Result<String> {
     Ok(format!("/v1/tenants/{}", id(client, name).await?))
 }
 
-/// The id of a tenant that is named by its id or its name.
+/// Returns the id of the tenant with this name or id.
 pub(super) async fn id(client: &Client, name: &str) -> anyhow::Result<String> {
     let tenant = find(client, name).await?;
     let tenant =
@@ -194,7 +195,7 @@ pub(super) async fn id(client: &Client, name: &str) -> anyhow::Result<String> {
     Ok(text_of(&tenant["id"]))
 }
 
-/// The tenant with that name or id.
+/// Returns the tenant with this name or id, if there is one.
 pub(super) async fn find(client: &Client, name: &str) -> anyhow::Result<Option<Value>> {
     let tenants: Vec<Value> = client.list("/v1/tenants", &[], None).await?;
     let mut found = tenants

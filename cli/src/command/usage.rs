@@ -27,16 +27,16 @@ const DEFAULT_GROUP: &str = "day";
 
 #[derive(Subcommand)]
 pub(crate) enum UsageVerb {
-    /// Show what the jobs of a time have used
+    /// Show the usage of jobs in a period
     Show(UsageOptions),
 }
 
 #[derive(Args)]
 pub(crate) struct UsageOptions {
-    /// What to add up by
+    /// Group the usage by day, skill, agent or model
     #[arg(long, value_name = "GROUP", default_value = DEFAULT_GROUP, value_parser = ["day", "skill", "agent", "model"])]
     by: String,
-    /// The first day (UTC), such as 2026-11-01 [default: 29 days before the last]
+    /// The first day (UTC), such as 2026-11-01 [default: 29 days before the last day]
     #[arg(long, value_name = "DAY")]
     from: Option<NaiveDate>,
     /// The last day (UTC) [default: today]

@@ -36,35 +36,35 @@ pub(crate) enum Webhooks {
     List(ListWebhooksOptions),
     /// Show a webhook
     Get(WebhookArgument),
-    /// Create a webhook, and print it with its secret, which is not shown again
+    /// Create a webhook, and print it with its secret. The secret is not shown again
     Create(CreateWebhookOptions),
     /// Change a webhook
     Update(UpdateWebhookOptions),
     /// Delete webhooks with their deliveries
     Delete(WebhookArguments),
-    /// Pause webhooks. Deliveries wait
+    /// Pause webhooks. Deliveries wait until the webhook is resumed
     Pause(WebhookArguments),
-    /// Resume webhooks, also those that the service disabled
+    /// Resume webhooks, including those that the service disabled
     Resume(WebhookArguments),
     /// Send a test event, and show the result
     Test(WebhookArgument),
     /// List deliveries, newest first
     Deliveries(DeliveriesOptions),
-    /// Deliver an event again
+    /// Redeliver an event
     Redeliver(RedeliverOptions),
-    /// Deliver again all that failed since a time
+    /// Redeliver all events that failed since a time
     Recover(RecoverOptions),
-    /// Replace the secret of a webhook, and print the new one. The old one signs along for 24 hours
+    /// Replace the secret of a webhook, and print the new secret. The old secret also signs for 24 hours
     Rotate(WebhookArgument),
     /// Print the secret that signs the webhooks of jobs
     Secret(SecretOptions),
-    /// Forward events of all jobs to a local address, signed, until interrupted. For development
+    /// Forward signed events of all jobs to a local address until interrupted. For development
     Listen(ListenOptions),
 }
 
 #[derive(Args, Default)]
 pub(crate) struct ListWebhooksOptions {
-    /// The number of webhooks [default: 20]
+    /// The maximum number of webhooks [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -86,7 +86,7 @@ pub(crate) struct WebhookArguments {
 
 #[derive(Args)]
 pub(crate) struct SecretOptions {
-    /// Replace it first. The old one signs along for 24 hours
+    /// Replace the secret first. The old secret also signs for 24 hours
     #[arg(long)]
     rotate: bool,
 }
@@ -182,7 +182,7 @@ fn path(id: WebhookId) -> String {
     format!("/v1/webhooks/{id}")
 }
 
-/// `failing` while it is active and its attempts fail: after five days of that it is disabled.
+/// The status. An active webhook is `failing` while its attempts fail, and is disabled after five days.
 fn status(webhook: &Value) -> Cell {
     let reason = text_of(&webhook["disabled_reason"]);
     if !reason.is_empty() {
@@ -194,7 +194,7 @@ fn status(webhook: &Value) -> Cell {
     Cell::status(&webhook["status"])
 }
 
-/// Since when it has been disabled or failing.
+/// The time since which the webhook has been disabled or failing.
 fn since(webhook: &Value) -> Cell {
     Cell::time(match webhook["status"].as_str() {
         Some("disabled") => &webhook["disabled_at"],

@@ -25,7 +25,7 @@ const KIND: ResourceKind = ResourceKind {
 
 #[derive(Subcommand)]
 pub(crate) enum Workers {
-    /// List the living workers
+    /// List active workers
     List,
 }
 

@@ -1,4 +1,4 @@
-//! The content of a table's cell.
+//! The cells of a table.
 
 use chrono::{DateTime, Utc};
 use console::Style;
@@ -10,9 +10,9 @@ use super::view::View;
 /// A value that is shown differently to people and to programs.
 pub(crate) enum Cell {
     Text(String),
-    /// A state, with a colour.
+    /// A status, shown with a colour.
     Status(String),
-    /// An instant in RFC 3339, relative to now for people.
+    /// An instant in RFC 3339, shown relative to now to people.
     Time(String),
 }
 
@@ -29,7 +29,7 @@ impl Cell {
         Self::Time(text_of(value))
     }
 
-    /// The text for people (`now` is given) or for programs.
+    /// The text for people if `now` is given, else for programs.
     pub(super) fn shown(&self, now: Option<DateTime<Utc>>) -> String {
         match self {
             Self::Text(text) | Self::Status(text) => one_line(text),
@@ -45,7 +45,7 @@ impl Cell {
         self.style().apply_to(self.shown(view.now())).to_string()
     }
 
-    /// The colour of a status. It has no effect where standard output has no colours or `NO_COLOR` is set.
+    /// The colour of a status. It has no effect if standard output has no colours or `NO_COLOR` is set.
     pub(super) fn style(&self) -> Style {
         let style = Style::new();
         let Self::Status(status) = self else {
@@ -65,7 +65,7 @@ impl Cell {
     }
 }
 
-/// The text without control characters: a cell is a part of a line, and its text may come from a model.
+/// Replaces control characters with spaces, because a cell is part of a line and its text may come from a model.
 fn one_line(text: &str) -> String {
     let visible = |char: char| if char.is_control() { ' ' } else { char };
     text.trim().chars().map(visible).collect()
@@ -84,7 +84,7 @@ pub(crate) fn text_of(value: &Value) -> String {
     }
 }
 
-/// An amount of money. Jobs cost little, so four digits after the point.
+/// Formats an amount of money. Jobs cost little, so it has four decimal places.
 pub(crate) fn dollars(amount: f64) -> String {
     if amount == 0.0 {
         return "$0".to_owned();

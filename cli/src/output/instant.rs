@@ -6,7 +6,7 @@ const MINUTE: i64 = 60;
 const HOUR: i64 = 60 * MINUTE;
 const DAY: i64 = 24 * HOUR;
 
-/// The distance of an instant from now, such as `5m ago`. After a month the date says more.
+/// Formats an instant relative to now, such as `5m ago`. An instant more than 30 days away is a date.
 pub(super) fn relative(text: &str, now: DateTime<Utc>) -> Option<String> {
     let at: DateTime<Utc> = text.parse().ok()?;
     let seconds = (now - at).num_seconds();
@@ -24,7 +24,7 @@ pub(super) fn relative(text: &str, now: DateTime<Utc>) -> Option<String> {
     })
 }
 
-/// A duration, such as `0.4 s` or `2 m 5 s`.
+/// Formats a duration, such as `0.4 s` or `2 m 5 s`.
 pub(crate) fn seconds(milliseconds: i64) -> String {
     let whole = milliseconds / 1000;
     match whole {

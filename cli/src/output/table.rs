@@ -7,9 +7,9 @@ use serde_json::Value;
 use super::cell::Cell;
 use super::view::View;
 
-/// Between two columns.
+/// The spaces between two columns.
 const GAP: usize = 2;
-/// The least of the last column that is worth showing.
+/// The minimum width of the last column.
 const MIN_REST: usize = 8;
 
 /// A column of a table.
@@ -40,7 +40,7 @@ fn tab_separated(row: &[Cell]) -> String {
     cells.join("\t")
 }
 
-/// The last column takes the rest of the line. Where it does not fit, columns before it are left out.
+/// Aligns the columns. The last column takes the rest of the line. If it does not fit, columns before it are omitted.
 fn aligned(
     columns: &[Column],
     rows: &[Vec<Cell>],
@@ -85,7 +85,7 @@ fn aligned(
     header.chain(body).collect()
 }
 
-/// The columns that a terminal has room for: the first two at least, and the last one if there is enough left for it.
+/// The columns that fit into the width: at least the first two, and the last one if there is enough room.
 fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
     let mut kept: Vec<usize> = (0..widths.len()).collect();
     while let [before @ .., last] = &kept[..]
@@ -95,7 +95,7 @@ fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
         if start + widths[*last].min(MIN_REST) <= width {
             break;
         }
-        // Of three, the last goes: the second is the state of the first.
+        // Of three columns, the last one is removed, because the second one is the state of the first.
         let left_out = if before.len() > 2 {
             before.len() - 1
         } else {

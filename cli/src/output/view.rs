@@ -1,11 +1,11 @@
-//! The place where output is shown: a terminal, or a program that reads it.
+//! The destination of output: a terminal, or a program that reads it.
 
 use chrono::{DateTime, Utc};
 use console::Term;
 
-/// The place where a table is shown.
+/// The destination of a table.
 pub(crate) enum View {
-    /// A terminal of that width. Times are relative to `now`.
+    /// A terminal with this width. Times are relative to `now`.
     Terminal { width: usize, now: DateTime<Utc> },
     /// A file or another program.
     Pipe,

@@ -1,4 +1,4 @@
-//! The user of the operating system that runs the server.
+//! The operating system user that runs the server.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -9,21 +9,22 @@ use std::process::{Command, Stdio};
 
 use super::error::PostgresError;
 
-/// A group that nobody is in: neither distributions nor systemd give its number to anyone.
+/// A group without members. Neither distributions nor systemd assign its number.
 const PRIVATE_GROUP: u32 = 60_705;
 
-/// Who runs `initdb` and `postgres`, which both refuse to be run by root.
+/// The user that runs `initdb` and `postgres`. Both refuse to run as root.
 #[derive(Clone)]
 pub(super) enum Account {
     /// The user of this process.
     Own,
-    /// As root: another user, in the private group. Other programs of that user are not in the group, so they reach
-    /// neither the server's files nor its socket, and the kernel does not let them inspect its processes.
+    /// If this process is root: another user, in the private group. Other programs of that user are not in the group,
+    /// so they can access neither the server's files nor its socket, and the kernel does not let them inspect its
+    /// processes.
     Other { name: String, uid: u32, gid: u32 },
 }
 
 impl Account {
-    /// As root the owner of the cluster, else `postgres`, else `nobody`.
+    /// Chooses the user. For root this is the owner of the cluster, else `postgres`, else `nobody`.
     pub(super) fn choose(cluster: &Path) -> Result<Self, PostgresError> {
         if !rustix::process::geteuid().is_root() {
             return Ok(Self::Own);
@@ -43,7 +44,7 @@ impl Account {
         Err(PostgresError::NoUnprivilegedUser)
     }
 
-    /// That user in the private group; in the given one where a container has no such group.
+    /// The user in the private group, or in the given group if that group does not exist in the container.
     fn other(name: String, uid: u32, gid: u32) -> Self {
         let private = Self::Other {
             name: name.clone(),
@@ -63,8 +64,8 @@ impl Account {
         }
     }
 
-    /// A command that runs as this user, in `/`, with next to nothing in its environment: ours has
-    /// secrets in it, and variables such as `PGPORT` that would change the server's settings.
+    /// A command that runs as this user in `/`, with a minimal environment. The environment of this process contains
+    /// secrets, and variables such as `PGPORT` that would change the server's settings.
     ///
     /// With a user id set, `Command` also drops the supplementary groups.
     pub(super) fn command(&self, program: impl AsRef<Path>) -> Command {
@@ -85,7 +86,7 @@ impl Account {
         command
     }
 
-    /// Makes this user the owner of a file or directory of ours.
+    /// Makes this user the owner of a file or directory of this process.
     pub(super) fn give(&self, path: &Path) -> Result<(), PostgresError> {
         match self {
             Self::Own => Ok(()),
@@ -94,7 +95,7 @@ impl Account {
         }
     }
 
-    /// Leaves a directory of ours open to this user alone: to pass through, and with `may_write` to make files in it.
+    /// Restricts a directory to this user, who may traverse it and, with `may_write`, create files in it.
     pub(super) fn admit(&self, path: &Path, may_write: bool) -> Result<(), PostgresError> {
         let mode = match self {
             Self::Own => 0o700,
@@ -108,7 +109,7 @@ impl Account {
             .map_err(PostgresError::io("change the mode of", path))
     }
 
-    /// Whether this user can get to a directory that we made, perhaps below one that is closed.
+    /// Checks that this user can reach a directory. One of its parents may be closed to the user.
     pub(super) fn check_reach(&self, path: &Path) -> Result<(), PostgresError> {
         let Self::Other { name, .. } = self else {
             return Ok(());
@@ -139,7 +140,8 @@ impl Account {
         })
     }
 
-    /// `initdb` looks itself up and fails without a name, as in a container run with a bare number.
+    /// Checks that the user has a name. `initdb` fails without one, for example in a container that runs with a numeric
+    /// user id.
     pub(super) fn check_name(&self) -> Result<(), PostgresError> {
         match self {
             Self::Own if id(&["-un"])?.is_none() => {
@@ -149,8 +151,8 @@ impl Account {
         }
     }
 
-    /// Sends a signal to a process of this user, and to nobody else's: as root we take the number
-    /// from a file that this user can write.
+    /// Sends a signal that reaches only processes of this user. For root, the pid comes from a file that this user can
+    /// write.
     pub(super) fn signal(&self, pid: u32, signal: &str) -> Result<(), PostgresError> {
         self.command("/bin/sh")
             .args(["-c", r#"kill -s "$1" "$2""#, "sh", signal, &pid.to_string()])
@@ -161,7 +163,7 @@ impl Account {
     }
 }
 
-/// What `id` says, which asks the name service where there is one; `None` if it knows no such user.
+/// The output of `id`, which also asks a name service. Returns `None` if there is no such user.
 fn id(arguments: &[&str]) -> Result<Option<String>, PostgresError> {
     let output = Command::new("id")
         .args(arguments)

@@ -1,4 +1,4 @@
-//! The search for programs of Postgres on this machine, with a download as the last resort.
+//! The search for Postgres programs on this machine, with a download as the last resort.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -11,10 +11,10 @@ use super::error::PostgresError;
 use super::installation::Binaries;
 use super::wheel;
 
-/// The oldest major version that Skillet's SQL runs on.
+/// The oldest major version that Skillet supports.
 const OLDEST_MAJOR: u32 = 15;
 
-/// Directories whose subdirectories are named after a version, and where the programs are in those.
+/// Path prefixes that are followed by a version, and the subdirectory with the programs.
 const VERSIONED: &[(&str, &str)] = &[
     ("/usr/lib/postgresql/", "bin"),
     ("/usr/pgsql-", "bin"),
@@ -24,21 +24,21 @@ const VERSIONED: &[(&str, &str)] = &[
     ("/Applications/Postgres.app/Contents/Versions/", "bin"),
 ];
 
-/// Where to look.
+/// The settings of a search for programs.
 pub(super) struct ProgramSearch<'a> {
-    /// The user's choice, which is then the only one.
+    /// The directory that the user chose. If it is set, no other one is tried.
     pub(super) explicit: Option<PathBuf>,
-    /// Directories of programs, the preferred ones first; see [`installed`].
+    /// The directories of installed programs, the preferred ones first; see [`installed`].
     pub(super) installed: Vec<PathBuf>,
-    /// Where a download is kept.
+    /// The directory for the download.
     pub(super) cache: &'a Path,
-    /// Who has to be able to run them.
+    /// The user that must be able to run the programs.
     pub(super) account: &'a Account,
 }
 
 impl ProgramSearch<'_> {
-    /// The first programs of the cluster's version, or of any supported one before there is a
-    /// cluster; failing that a download.
+    /// Returns the first programs with the version of the cluster, or with any supported version if there is no
+    /// cluster. If none are installed, downloads them.
     pub(super) fn find(
         &self,
         directory: &Path,
@@ -103,8 +103,8 @@ impl ProgramSearch<'_> {
     }
 }
 
-/// Every directory of programs on this system: those on `PATH`, then the usual places, the newest
-/// version of each first.
+/// All directories of Postgres programs on this system: those on `PATH`, then the usual locations, each with its newest
+/// version first.
 pub(super) fn installed() -> Vec<PathBuf> {
     let on_path = on_path()
         .into_iter()
@@ -124,7 +124,7 @@ fn on_path() -> Vec<PathBuf> {
         .collect()
 }
 
-/// The directories that are called `stem` and then a number, the greatest first.
+/// The directories whose path is `stem` followed by a number, the greatest number first.
 fn versions_after(stem: &str) -> Vec<PathBuf> {
     let Some((parent, prefix)) = stem.rsplit_once('/') else {
         return Vec::new();
@@ -140,7 +140,7 @@ fn versions_after(stem: &str) -> Vec<PathBuf> {
     versions.into_iter().map(|(_, path)| path).collect()
 }
 
-/// The command that installs Postgres with the package manager that is here.
+/// The command that installs Postgres with the package manager of this system.
 fn install_command() -> &'static str {
     const COMMANDS: &[(&str, &str)] = &[
         ("brew", "brew install postgresql@17"),

@@ -1,4 +1,4 @@
-//! The cluster: the files that `initdb` makes and that one major version can read.
+//! The cluster: the files that `initdb` creates and that one major version can read.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -12,17 +12,17 @@ use super::installation::Binaries;
 use super::program;
 use super::settings::PostgresSettings;
 
-/// How long `initdb` may take. It takes half a second, and much longer on a disk that syncs slowly;
-/// at the limit it is killed and the start fails.
+/// The time limit of `initdb`. It takes half a second, and much longer on a disk that syncs slowly. At the limit it is
+/// killed and the start fails.
 const INIT_LIMIT: Duration = Duration::from_secs(120);
 
-/// The major version that made the cluster, or `None` before there is one.
+/// The major version that created the cluster, or `None` if there is no cluster yet.
 pub(super) fn version(directory: &Directory) -> Result<Option<u32>, PostgresError> {
     let cluster = directory.cluster();
     if !cluster.exists() {
         return Ok(None);
     }
-    // The cluster appears by a rename when it is complete, so from here on a missing file is an error.
+    // The complete cluster is moved into place by a rename, so from here on a missing file is an error.
     let path = cluster.join("PG_VERSION");
     fs::read_to_string(&path)
         .and_then(|text| {
@@ -34,7 +34,7 @@ pub(super) fn version(directory: &Directory) -> Result<Option<u32>, PostgresErro
         .map_err(PostgresError::io("read", &path))
 }
 
-/// Makes the cluster aside and then moves it into place.
+/// Creates the cluster in a draft directory, then moves it into place.
 pub(super) fn create(
     directory: &Directory,
     account: &Account,
@@ -43,8 +43,8 @@ pub(super) fn create(
 ) -> Result<(), PostgresError> {
     account.check_name()?;
     if let Err(error) = directory.remove_drafts() {
-        // An orphaned `initdb` still fills one. It is in nobody's way.
-        tracing::debug!(%error, "a half-made cluster stays");
+        // An orphaned `initdb` may still write to a draft. It does not disturb the new one.
+        tracing::debug!(%error, "an incomplete cluster was not removed");
     }
     let draft = directory.draft();
     DirBuilder::new()
@@ -56,10 +56,10 @@ pub(super) fn create(
     let mut initdb = account.command(binaries.program("initdb"));
     initdb.arg("--pgdata").arg(&draft).args([
         "--username=postgres",
-        // Within a socket directory that only this user can enter.
+        // This is safe because only this user can enter the socket directory.
         "--auth=trust",
         "--encoding=UTF8",
-        // Exists everywhere and never changes its sort order under an index.
+        // This locale exists everywhere, and its sort order never changes under an index.
         "--locale=C",
         "--no-instructions",
     ]);

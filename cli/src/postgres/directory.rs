@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 
 use super::error::PostgresError;
 
-/// How much of the end of the log an error quotes.
+/// The maximum size of the end of the log that an error quotes.
 const TAIL_BYTES: u64 = 2048;
 
-/// A directory with its lock, which is held until this is dropped or the process dies.
+/// A locked directory. The lock is held until this is dropped or the process ends.
 pub(super) struct Directory {
     path: PathBuf,
     lock: File,
 }
 
 impl Directory {
-    /// Creates the directory where it is missing and locks it.
+    /// Creates the directory if it is missing, and locks it.
     ///
-    /// As root, the server's user owns only the cluster and the socket's directory: what root opens,
-    /// renames and truncates stays out of its hands.
+    /// If this process is root, the server's user owns only the cluster and the socket directory, so it cannot change
+    /// what root opens, renames and truncates.
     pub(super) fn claim(path: &Path) -> Result<Self, PostgresError> {
         let path = create(path).map_err(PostgresError::io("create", path))?;
 
@@ -30,7 +30,7 @@ impl Directory {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
-                // The holder may be about to write it.
+                // The holder may not have written its pid yet.
                 let _ = lock.read_to_string(&mut pid);
                 return Err(PostgresError::AlreadyManaged {
                     directory: path,
@@ -51,19 +51,19 @@ impl Directory {
         &self.path
     }
 
-    /// Postgres' own data directory.
+    /// The data directory of Postgres.
     pub(super) fn cluster(&self) -> PathBuf {
         self.path.join("data")
     }
 
-    /// Where this process makes a new cluster. Each has its own: an `initdb` whose Skillet was
-    /// killed may still be writing to the last one.
+    /// The draft directory in which this process creates a new cluster. Each process has its own, because an `initdb`
+    /// that outlived its Skillet process may still write to the previous one.
     pub(super) fn draft(&self) -> PathBuf {
         self.path
             .join(format!("{DRAFT_PREFIX}{}", std::process::id()))
     }
 
-    /// Removes what an interrupted creation left.
+    /// Removes the drafts of interrupted creations.
     pub(super) fn remove_drafts(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.path)? {
             let entry = entry?;
@@ -78,7 +78,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Opens the log and empties it, which is what bounds it.
+    /// Opens the log and empties it, which limits its size.
     pub(super) fn new_log(&self) -> Result<File, PostgresError> {
         let path = self.log_path();
         let log = open_private(OpenOptions::new().append(true), &path)?;
@@ -103,7 +103,7 @@ impl Directory {
 
 impl Drop for Directory {
     fn drop(&mut self) {
-        // Closing it is not enough: a child that is just being started has the same file open until it runs its
+        // Closing the file is not enough: a child that is being started keeps the same file open until it executes its
         // program.
         let _ = self.lock.unlock();
     }
@@ -111,14 +111,14 @@ impl Drop for Directory {
 
 const DRAFT_PREFIX: &str = "data.new.";
 
-/// Creates a directory where it is missing, and those above it, and gives its full path.
+/// Creates a directory and its missing parents, and returns its full path.
 pub(super) fn create(path: &Path) -> io::Result<PathBuf> {
     let path = std::path::absolute(path)?;
     crate::directory::create(&path)?;
     path.canonicalize()
 }
 
-/// Opens a file of ours, creating it for our eyes only. A symbolic link in its place is refused.
+/// Opens a file, and creates it for this user only if it is missing. Fails if it is a symbolic link.
 pub(super) fn open_private(options: &mut OpenOptions, path: &Path) -> Result<File, PostgresError> {
     options
         .create(true)

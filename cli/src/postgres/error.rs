@@ -3,15 +3,15 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why the embedded Postgres could not be started or stopped.
+/// The error of a start or stop of the embedded Postgres.
 #[derive(Debug, thiserror::Error)]
 pub enum PostgresError {
-    /// Another live process holds the directory's lock.
+    /// Another process holds the lock of the directory.
     #[error("another process{} manages the database in {}", in_brackets(.pid), .directory.display())]
     AlreadyManaged {
-        /// The directory that is taken.
+        /// The locked directory.
         directory: PathBuf,
-        /// The process that took it, where it could say so.
+        /// The process that holds the lock, if known.
         pid: Option<u32>,
     },
 
@@ -25,55 +25,55 @@ pub enum PostgresError {
         uid: u32,
     },
 
-    /// Postgres refuses to run as root and there is nobody else.
+    /// Postgres refuses to run as root, and there is no other user that could run it.
     #[error(
         "PostgreSQL does not run as root, and this system has neither a user `postgres` nor `nobody`"
     )]
     NoUnprivilegedUser,
 
-    /// As root: the user who runs the server cannot get to a directory.
+    /// If this process is root: the user that runs the server cannot reach a directory.
     #[error(
         "PostgreSQL runs as user `{user}`, who may not enter {}, on the way to {}: choose another \
          directory or `chmod o+x` that one",
         .at.display(), .path.display()
     )]
     OutOfReach {
-        /// Where the server has to get to.
+        /// The directory that the server must reach.
         path: PathBuf,
-        /// The first directory on the way that is closed.
+        /// The first parent directory that the user may not enter.
         at: PathBuf,
-        /// Who runs the server.
+        /// The user that runs the server.
         user: String,
     },
 
-    /// The short socket directory for long paths exists and is not ours.
+    /// The short socket directory for long paths exists, but is not a private directory of this user.
     #[error("{} should be a private directory for PostgreSQL's socket, but is not: remove it", .0.display())]
     SocketDirectoryTaken(
-        /// That directory.
+        /// The socket directory.
         PathBuf,
     ),
 
-    /// `SKILLET_PG_BIN` was set, so nothing else is tried.
+    /// The programs in `SKILLET_PG_BIN` cannot be used. No other programs are tried.
     #[error("SKILLET_PG_BIN={} cannot be used: {reason}", .path.display())]
     ChosenBinariesUnusable {
-        /// Its value.
+        /// The value of `SKILLET_PG_BIN`.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
 
-    /// The cluster was made by a version whose programs are not here.
+    /// The version that created the cluster is not installed.
     #[error(
-        "the database in {} was made by PostgreSQL {cluster}, which is not installed here \
+        "the database in {} was created by PostgreSQL {cluster}, which is not installed here \
          (found {found}): install PostgreSQL {cluster}, or dump and reload the database",
         .directory.display()
     )]
     OtherVersion {
         /// The directory of the cluster.
         directory: PathBuf,
-        /// The version that made it.
+        /// The major version that created the cluster.
         cluster: u32,
-        /// What there is instead.
+        /// The programs that were found instead.
         found: String,
     },
 
@@ -83,62 +83,62 @@ pub enum PostgresError {
          set DATABASE_URL or SKILLET_PG_BIN. Downloading it failed: {download}"
     )]
     NotInstalled {
-        /// What there is instead.
+        /// The programs that were found instead.
         found: String,
-        /// Why the download failed.
+        /// The error of the download.
         download: String,
-        /// The command that installs it on this system.
+        /// The command that installs Postgres on this system.
         install: &'static str,
     },
 
     /// `initdb` failed or took too long.
     #[error("PostgreSQL could not create a database: {output}")]
     InitFailed {
-        /// The end of what it said.
+        /// The end of its output.
         output: String,
     },
 
-    /// The server ended by itself before it was ready.
+    /// The server ended before it was ready.
     #[error("PostgreSQL did not start ({status}): {log}")]
     StartFailed {
-        /// How it ended.
+        /// The exit status of the server.
         status: std::process::ExitStatus,
-        /// The end of its log.
+        /// The end of the server's log.
         log: String,
     },
 
-    /// The server lives and does not take connections. It is left to its work, such as a long
-    /// recovery; the next start adopts it.
-    #[error("PostgreSQL runs, but took no connection for {waited_secs} s ({answer}): {log}")]
+    /// The server runs, but does not accept connections. It continues to run, for example for a long recovery, and the
+    /// next start adopts it.
+    #[error("PostgreSQL runs, but accepted no connection for {waited_secs} s ({answer}): {log}")]
     NotReady {
-        /// How long it was given.
+        /// The wait in seconds.
         waited_secs: u64,
-        /// What it last answered.
+        /// The last answer of the server.
         answer: String,
-        /// The end of its log.
+        /// The end of the server's log.
         log: String,
     },
 
-    /// Not even SIGKILL ended it.
+    /// The server did not end, not even after SIGKILL.
     #[error("PostgreSQL (process {pid}) does not stop")]
     DoesNotStop {
-        /// The process that stays.
+        /// The process of the server.
         pid: u32,
     },
 
-    /// The operating system refused something.
+    /// A call of the operating system failed.
     #[error("cannot {action}")]
     Io {
-        /// What was refused.
+        /// The action that failed.
         action: String,
-        /// How it was refused.
+        /// The error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
 impl PostgresError {
-    /// For `map_err`: what was attempted, and on which path.
+    /// Returns a function for `map_err`, which adds the action and the path to an error.
     pub(super) fn io(action: &str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let action = format!("{action} {}", path.display());
         move |source| Self::Io { action, source }

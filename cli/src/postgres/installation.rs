@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 
 use super::account::Account;
 
-/// The programs of one version, known to run here.
+/// The programs of one version, which run on this machine.
 #[derive(Debug)]
 pub(super) struct Binaries {
     directory: PathBuf,
@@ -14,7 +14,7 @@ pub(super) struct Binaries {
 }
 
 impl Binaries {
-    /// Looks at a directory of programs and asks its server for its version.
+    /// Checks a directory of programs and reads the version of its server.
     pub(super) fn probe(directory: &Path, account: &Account) -> anyhow::Result<Self> {
         for name in ["postgres", "initdb"] {
             ensure!(
@@ -28,11 +28,11 @@ impl Binaries {
             .command(&server)
             .arg("--version")
             .output()
-            .with_context(|| format!("{} does not run", server.display()))?;
+            .with_context(|| format!("cannot run {}", server.display()))?;
         let major = parse_major(&String::from_utf8_lossy(&output.stdout)).with_context(|| {
             let complaint = String::from_utf8_lossy(&output.stderr);
             format!(
-                "{} does not tell its version: {}",
+                "{} reports no version: {}",
                 server.display(),
                 complaint.trim()
             )
@@ -52,7 +52,7 @@ impl Binaries {
     }
 }
 
-/// Reads `postgres (PostgreSQL) 15.18 (Debian 15.18-1)` and `… 19devel`.
+/// Parses `postgres (PostgreSQL) 15.18 (Debian 15.18-1)` and `… 19devel`.
 fn parse_major(text: &str) -> Option<u32> {
     let (_, version) = text.split_once("(PostgreSQL) ")?;
     let digits = version

@@ -1,4 +1,4 @@
-//! The pid file of a cluster, and whether the process that it names is really its server.
+//! The pid file of a cluster, and the check that its process is really the server.
 
 use std::fs;
 use std::io;
@@ -9,23 +9,23 @@ use std::time::Duration;
 
 use super::account::Account;
 
-/// A pid file without content that is older than this was being written when everything died.
+/// The age after which an empty pid file is a leftover of a crash.
 const BLANK_FOR: Duration = Duration::from_secs(1);
 
-/// Who holds a cluster, by its `postmaster.pid`.
+/// The holder of a cluster, according to `postmaster.pid`.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Holder {
-    /// Nobody: there is no such file.
+    /// There is no pid file.
     Nobody,
-    /// A live server.
+    /// A running server.
     Server { pid: u32 },
-    /// A server that is dead, though its number may be in use again by an unrelated process.
+    /// A dead server. An unrelated process may have the same pid now.
     Dead { pid: u32 },
-    /// The file says nothing yet, or `for_good`.
+    /// The pid file is empty. With `for_good`, it stays empty.
     Blank { for_good: bool },
 }
 
-/// Reads the pid file of a cluster and looks at the process.
+/// Reads the pid file of a cluster and checks the process.
 pub(super) fn holder(cluster: &Path) -> io::Result<Holder> {
     let path = cluster.join("postmaster.pid");
     let text = match fs::read_to_string(&path) {
@@ -50,17 +50,17 @@ pub(super) fn holder(cluster: &Path) -> io::Result<Holder> {
     })
 }
 
-/// Removes a pid file that is blank for good, at which Postgres would refuse to start.
+/// Removes an empty pid file that would stay empty. Postgres refuses to start with it.
 pub(super) fn remove_blank(cluster: &Path) -> io::Result<()> {
     fs::remove_file(cluster.join("postmaster.pid"))
 }
 
-/// Kills what is left of a dead server: processes of Postgres that work in its cluster. They notice
-/// its death by themselves, unless they are stuck or in a wait of 60 s for another process to come,
-/// and until they end, their shared memory keeps the next server out.
+/// Kills the remaining Postgres processes of a dead server, which have its cluster as working directory. They notice
+/// its death by themselves, unless they are stuck or wait up to 60 s for another process. Until they end, their shared
+/// memory prevents the start of the next server.
 ///
-/// Only Linux tells where a process works, and only to its own user, hence the shell as that user.
-/// Elsewhere they are waited for.
+/// Only Linux shows the working directory of a process, and only to the user of the process, so a shell runs as that
+/// user. On other systems the start waits for them.
 pub(super) fn kill_orphans(cluster: &Path, account: &Account) -> io::Result<()> {
     const SCRIPT: &str = r#"
         for process in /proc/[0-9]*; do
@@ -77,8 +77,8 @@ pub(super) fn kill_orphans(cluster: &Path, account: &Account) -> io::Result<()> 
         .map(|_| ())
 }
 
-/// Whether a process is the live server of a cluster; a zombie is not. Where the system does not
-/// tell enough, any Postgres counts as it, since a wait for nothing is better than two servers.
+/// Whether a process is the running server of a cluster. A zombie is not. If the system does not show enough, any
+/// Postgres process counts, because a needless wait is better than two servers.
 pub(super) fn serves(pid: u32, cluster: &Path) -> bool {
     if !Path::new("/proc/self/stat").exists() {
         return ps_shows_postgres(pid);
@@ -89,8 +89,8 @@ pub(super) fn serves(pid: u32, cluster: &Path) -> bool {
     is_live_postgres(&stat) && !works_elsewhere(pid, cluster)
 }
 
-/// Whether a process is known to work in another directory; a server works in its cluster. Only its
-/// user, or root with every capability, gets to know.
+/// Whether a process is known to have another working directory. A server's working directory is its cluster. Only the
+/// user of the process, or root with all capabilities, can read it.
 fn works_elsewhere(pid: u32, cluster: &Path) -> bool {
     match (
         fs::metadata(format!("/proc/{pid}/cwd")),
@@ -101,7 +101,7 @@ fn works_elsewhere(pid: u32, cluster: &Path) -> bool {
     }
 }
 
-/// Reads `17 (postgres) S 1 …`, where the name may itself contain brackets and spaces.
+/// Parses `17 (postgres) S 1 …`. The name may contain brackets and spaces.
 fn is_live_postgres(stat: &str) -> bool {
     stat.rsplit_once(") ")
         .is_some_and(|(name, rest)| name.contains("postgres") && !rest.starts_with(['Z', 'X']))

@@ -6,10 +6,10 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How late the end of a program may be noticed.
+/// The interval of the check whether a program has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// Runs the command with all its output going to `log`; at the limit it is killed.
+/// Runs the command with all its output going to `log`. Kills it at the limit.
 pub(super) fn run(command: &mut Command, log: &File, limit: Duration) -> io::Result<ExitStatus> {
     let mut child = command
         .stdout(log.try_clone()?)

@@ -1,4 +1,4 @@
-//! The server's process: found or spawned, awaited, stopped.
+//! The server process: search, start, readiness and stop.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -15,29 +15,29 @@ use super::postmaster::{self, Holder};
 use super::settings::{self, PostgresSettings};
 use super::socket::{Readiness, Socket};
 
-/// How long nothing at all may be heard: from a server that we spawned, or from a dying one that
-/// still holds the cluster, which takes 60 s in the worst case. Then the start fails.
+/// The maximum time without an answer: from a spawned server, or from a dying server that still holds the cluster,
+/// which takes 60 s in the worst case. After that the start fails.
 const SILENCE_LIMIT: Duration = Duration::from_secs(90);
 
-/// How long a server may answer "later". It recovers at tens of MB a second and has at most about
-/// `max_wal_size` to do; at the limit the start fails and the server is left to its work.
+/// The maximum time of a start in which the server answers "later". A server recovers at tens of MB a second, and has
+/// at most about `max_wal_size` to recover. At the limit the start fails and the server continues to run.
 const RECOVERY_LIMIT: Duration = Duration::from_secs(300);
 
-/// After this long without a server, the user is told what we wait for.
-const PATIENCE_OF_A_USER: Duration = Duration::from_secs(3);
+/// The wait after which the user sees a message about it.
+const NOTICE_DELAY: Duration = Duration::from_secs(3);
 
-/// The longest pause between two questions. Each "later" is also a line in the server's log.
+/// The longest pause between two readiness checks. Each "later" is also a line in the server's log.
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// How each way to stop a server is called and how long it may take: disconnect everybody and
-/// write a checkpoint; drop everything; die.
+/// The signals that stop a server, each with its time limit: disconnect all clients and write a checkpoint; abort
+/// without a checkpoint; kill.
 const WAYS_TO_STOP: [(&str, Duration); 3] = [
     ("INT", Duration::from_secs(20)),
     ("QUIT", Duration::from_secs(8)),
     ("KILL", Duration::from_secs(5)),
 ];
 
-/// Everything that a server is started from.
+/// Everything that the start of a server needs.
 pub(super) struct Launch<'a> {
     pub(super) directory: &'a Directory,
     pub(super) socket: &'a Socket,
@@ -59,7 +59,7 @@ enum ServerProcess {
 }
 
 impl PostgresServer {
-    /// Adopts the live server of the cluster, or spawns one as soon as nobody holds it.
+    /// Adopts the running server of the cluster, or spawns a server as soon as no other process holds the cluster.
     pub(super) fn start(
         launch: &Launch<'_>,
         progress: &dyn Fn(&str),
@@ -109,7 +109,7 @@ impl PostgresServer {
         }
     }
 
-    /// Ends the server, the gentlest way that works in time.
+    /// Stops the server with the gentlest signal that works in time.
     pub(super) fn stop(mut self) -> Result<(), PostgresError> {
         let pid = self.pid();
         for (signal, patience) in WAYS_TO_STOP {
@@ -161,10 +161,11 @@ impl Launch<'_> {
 
     fn remove_blank_pid_file(&self) -> Result<(), PostgresError> {
         postmaster::remove_blank(&self.directory.cluster())
-            .map_err(self.io("remove the blank postmaster.pid of"))
+            .map_err(self.io("remove the empty postmaster.pid of"))
     }
 
-    /// Whether our process ended because another server, or the rest of one, holds the cluster.
+    /// Whether the spawned process ended because another server, or remaining processes of one, hold the cluster. Kills
+    /// such remaining processes.
     fn yields_to_another(&self, ours: u32) -> Result<bool, PostgresError> {
         match self.holder()? {
             Holder::Nobody => Ok(false),
@@ -183,10 +184,10 @@ impl Launch<'_> {
         self.socket.clear();
         let mut command = self.account.command(self.binaries.program("postgres"));
         if let Holder::Dead { pid } = holder {
-            // The number may belong to an unrelated process by now, as it does in a container that
-            // was started again, or to a zombie that nobody reaps. Postgres would take either for a
-            // live server, but not its own grandparent, so this is how `pg_ctl` would tell it. What
-            // the dead server's own children still do is found out by their shared memory.
+            // The pid may belong to an unrelated process by now, for example after a restart of the container, or to a
+            // zombie that is never reaped. Postgres would take either for a running server, but ignores the pid in this
+            // variable, which `pg_ctl` uses to name its own parent. Postgres detects remaining children of the dead
+            // server by their shared memory.
             command.env("PG_GRANDPARENT_PID", pid.to_string());
         }
         let log = self.directory.new_log()?;
@@ -196,7 +197,7 @@ impl Launch<'_> {
             .args(settings::arguments(self.settings, &self.socket.directory))
             .stdout(log.try_clone().map_err(self.io("open the log of"))?)
             .stderr(log)
-            // Ctrl-C in the terminal is for Skillet, which still needs its database then.
+            // Ctrl-C in the terminal is meant for Skillet, which still needs its database to shut down.
             .process_group(0)
             .spawn()
             .map_err(PostgresError::io("run", &self.binaries.program("postgres")))
@@ -212,7 +213,7 @@ struct Wait<'a> {
     begun_at: Instant,
     heard_at: Instant,
     pause: Duration,
-    /// Until the user was told.
+    /// The receiver of the message for the user. `None` once the message has been sent.
     progress: Option<&'a dyn Fn(&str)>,
 }
 
@@ -236,7 +237,7 @@ impl<'a> Wait<'a> {
     }
 
     fn pause(&mut self) {
-        if self.begun_at.elapsed() > PATIENCE_OF_A_USER
+        if self.begun_at.elapsed() > NOTICE_DELAY
             && let Some(progress) = self.progress.take()
         {
             progress("waiting for PostgreSQL, which may be recovering from a crash");

@@ -1,15 +1,14 @@
-//! The server's settings. They are given on its command line, where they win over every file.
+//! The settings of the server. They are passed on its command line, where they override every file.
 
 use std::ffi::OsString;
 use std::path::Path;
 
-/// What the caller may choose about the server.
+/// The settings of the server that the caller chooses.
 #[derive(Clone, Copy, Debug)]
 pub struct PostgresSettings {
-    /// Whether a commit survives a power cut; it always survives a kill. Tests say no and are
-    /// quicker.
+    /// Whether a commit survives a power failure. It always survives a kill. Tests turn this off to be faster.
     pub durable: bool,
-    /// The most connections.
+    /// The maximum number of connections.
     pub max_connections: u16,
 }
 
@@ -28,15 +27,15 @@ const ALWAYS: &[&str] = &[
     "cluster_name=skillet",
     "timezone=UTC",
     "log_timezone=UTC",
-    // Taken from the system only as it is used.
+    // The system allocates this memory only as it is used.
     "shared_buffers=256MB",
-    // Also what a crash recovery has to read at most.
+    // This also limits how much a crash recovery has to read.
     "max_wal_size=2GB",
     "wal_compression=on",
-    // Our statements are short; compiling them costs more than it saves.
+    // Skillet's statements are short, so compiling them costs more than it saves.
     "jit=off",
-    // Nobody reads this log while all is well. An error goes to the client that caused it, which
-    // reports it; here it would only let clients fill the disk.
+    // This log is only needed when the server itself fails. A client reports the errors that it causes. In this log,
+    // clients could use them to fill the disk.
     "logging_collector=off",
     "log_destination=stderr",
     "log_min_messages=log",
@@ -46,11 +45,11 @@ const ALWAYS: &[&str] = &[
 const NOT_DURABLE: &[&str] = &[
     "fsync=off",
     "full_page_writes=off",
-    // A test prepares one, as an application beside us may.
+    // A test prepares a transaction, as another application in the same database may.
     "max_prepared_transactions=4",
 ];
 
-/// The server's arguments, beyond where its data is.
+/// The arguments of the server, without its data directory.
 pub(super) fn arguments(settings: PostgresSettings, socket_directory: &Path) -> Vec<OsString> {
     let fast: &[&str] = if settings.durable { &[] } else { NOT_DURABLE };
     let mut arguments = vec![
@@ -60,7 +59,7 @@ pub(super) fn arguments(settings: PostgresSettings, socket_directory: &Path) -> 
     for setting in ALWAYS.iter().chain(fast) {
         arguments.extend(["-c".into(), OsString::from(setting)]);
     }
-    // It is a list of names, of which an unquoted one loses its outer spaces.
+    // The setting is a list of names. An unquoted name loses its leading and trailing spaces.
     let mut list = OsString::from("unix_socket_directories=\"");
     list.push(socket_directory.to_string_lossy().replace('"', "\"\""));
     list.push("\"");

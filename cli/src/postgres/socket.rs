@@ -13,22 +13,22 @@ use super::account::Account;
 use super::directory::Directory;
 use super::error::PostgresError;
 
-/// The longest path that macOS connects to; Linux takes four bytes more.
+/// The longest socket path of macOS. Linux allows four bytes more.
 const MAX_PATH_BYTES: usize = 103;
 
-/// How long one question may wait for its answer. A server that is merely busy answers in
-/// milliseconds; later counts as silence and is asked again.
+/// The deadline of a readiness check. A busy server answers in milliseconds. A later answer counts as silence, and the
+/// check is repeated.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The server's reply to a new connection.
 pub(super) enum Readiness {
-    /// It accepts connections.
+    /// The server accepts connections.
     Ready,
-    /// It accepts none now, and why: it starts up, recovers or shuts down.
+    /// The server accepts no connections now, with its message: it starts, recovers or shuts down.
     Later(String),
-    /// It may be there, but does not reply.
+    /// The server may run, but does not reply, with the error.
     Silent(String),
-    /// Nothing listens.
+    /// No process listens.
     Absent,
 }
 
@@ -42,16 +42,16 @@ impl fmt::Display for Readiness {
     }
 }
 
-/// The private directory in which the server puts its socket.
+/// The private directory of the server's socket.
 pub(super) struct Socket {
     pub(super) directory: PathBuf,
     is_elsewhere: bool,
 }
 
 impl Socket {
-    /// `socket` in the managed directory. Where that path is too long for a socket, or is not text
-    /// as a URL must be, or has a comma, at which clients split it: a short one under `/tmp` that is
-    /// named after the directory's inode.
+    /// Creates the directory `socket` in the managed directory. If its path is too long for a socket, is not valid
+    /// UTF-8 for a URL, or contains a comma, at which clients split it, creates a short directory under `/tmp` that is
+    /// named after the inode of the managed directory.
     pub(super) fn prepare(directory: &Directory, account: &Account) -> Result<Self, PostgresError> {
         let near = directory.path().join("socket");
         let is_elsewhere = file_in(&near).as_os_str().len() > MAX_PATH_BYTES
@@ -60,9 +60,9 @@ impl Socket {
             let inode = directory
                 .path()
                 .metadata()
-                .map_err(PostgresError::io("look at", directory.path()))?;
-            // Not the temporary directory of the environment: that may be long as well, and a
-            // server must be found again from another environment.
+                .map_err(PostgresError::io("inspect", directory.path()))?;
+            // Not the temporary directory of the environment: its path may be long too, and a process with another
+            // environment must find the server again.
             PathBuf::from(format!("/tmp/skillet-{:x}-{:x}", inode.dev(), inode.ino()))
         } else {
             near
@@ -72,7 +72,7 @@ impl Socket {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 let is_ours = |owner| {
-                    // In ours, only the server's user can have made it.
+                    // In the managed directory, only the server's user can have created it.
                     owner == rustix::process::geteuid().as_raw()
                         || !is_elsewhere && owner == account.uid()
                 };
@@ -87,8 +87,8 @@ impl Socket {
         })
     }
 
-    /// The URL of a database behind this socket. It leaves nothing to the environment (`PGPORT`,
-    /// `PGSSLMODE`).
+    /// The URL of a database on this socket. It overrides variables of the environment such as `PGPORT` and
+    /// `PGSSLMODE`.
     pub(super) fn url(&self, database: &str) -> String {
         format!(
             "postgres://postgres@localhost/{}?host={}&port=5432&sslmode=disable",
@@ -97,7 +97,7 @@ impl Socket {
         )
     }
 
-    /// Connects as a client would, and leaves.
+    /// Connects like a client to check the readiness of the server, and disconnects.
     pub(super) fn ask(&self) -> Readiness {
         ask(&file_in(&self.directory)).unwrap_or_else(|error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Readiness::Absent,
@@ -105,15 +105,15 @@ impl Socket {
         })
     }
 
-    /// Removes what a dead server left here. Its lock is only about this directory, which is ours
-    /// alone, and would refuse the next server should the dead one's process id be in use again.
+    /// Removes the socket and lock file of a dead server. The lock file protects only this directory, which no other
+    /// program uses. It would prevent the start of the next server if another process has the dead server's pid.
     pub(super) fn clear(&self) {
         let socket = file_in(&self.directory);
         let _ = fs::remove_file(socket.with_file_name(format!("{SOCKET_NAME}.lock")));
         let _ = fs::remove_file(socket);
     }
 
-    /// Removes the directory if it is not within the managed one.
+    /// Removes the directory if it is outside the managed directory.
     pub(super) fn remove(&self) {
         if self.is_elsewhere {
             let _ = fs::remove_dir_all(&self.directory);
@@ -127,14 +127,14 @@ fn file_in(directory: &Path) -> PathBuf {
     directory.join(SOCKET_NAME)
 }
 
-/// Refuses a directory that another user owns. Anyone can make one under `/tmp`, with a server of their own in it.
+/// Rejects a directory that another user owns. Any user can create one under `/tmp`, with a server of their own in it.
 fn refuse_other_owners(
     directory: &Path,
     is_ours: impl Fn(u32) -> bool,
 ) -> Result<(), PostgresError> {
     let metadata = directory
         .symlink_metadata()
-        .map_err(PostgresError::io("look at", directory))?;
+        .map_err(PostgresError::io("inspect", directory))?;
     if metadata.is_dir() && is_ours(metadata.uid()) && metadata.mode() & 0o007 == 0 {
         Ok(())
     } else {
@@ -142,7 +142,7 @@ fn refuse_other_owners(
     }
 }
 
-/// Speaks just enough of the protocol: a start-up message, the first reply, goodbye.
+/// Sends a minimal part of the protocol: a startup message and, after the first reply, a termination.
 fn ask(path: &Path) -> io::Result<Readiness> {
     const START_UP: &[u8] = b"\0\0\0\x29\0\x03\0\0user\0postgres\0database\0postgres\0\0";
     const TERMINATE: &[u8] = b"X\0\0\0\x04";
@@ -163,13 +163,13 @@ fn ask(path: &Path) -> io::Result<Readiness> {
     Ok(Readiness::Later(message(&fields)))
 }
 
-/// The message in an error reply: fields that each begin with a letter and end with a zero.
+/// The message in an error reply. Each field begins with a letter and ends with a zero byte.
 fn message(fields: &[u8]) -> String {
     fields
         .split(|byte| *byte == 0)
         .find_map(|field| field.strip_prefix(b"M"))
         .map(|text| String::from_utf8_lossy(text).into_owned())
-        .unwrap_or_else(|| "an answer that makes no sense".to_owned())
+        .unwrap_or_else(|| "invalid reply".to_owned())
 }
 
 fn escape(bytes: &[u8]) -> String {

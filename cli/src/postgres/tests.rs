@@ -13,7 +13,7 @@ const QUICK: PostgresSettings = PostgresSettings {
     max_connections: 200,
 };
 
-/// A directory that the server's user may pass through, as the temporary one is not for root.
+/// A directory that the server's user may traverse. A temporary directory of root would be closed to that user.
 fn directory() -> tempfile::TempDir {
     tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o711))
@@ -25,7 +25,7 @@ fn start(at: &Path) -> Result<Postgres, PostgresError> {
     Postgres::start(&at.join("postgres"), &at.join("cache"), QUICK, &|_| {})
 }
 
-/// What `psql` prints for a query, unaligned.
+/// The output of `psql` for a query, unaligned.
 fn query(postgres: &Postgres, sql: &str) -> String {
     let bin = binaries::installed()
         .into_iter()
@@ -56,8 +56,8 @@ fn pid(postgres: &Postgres) -> u32 {
     postgres.server.as_ref().unwrap().pid()
 }
 
-/// Makes programs that know nothing but their version. A shell writes them: had this process a file
-/// open for writing while another test spawns something, running the file could fail.
+/// Creates fake programs that only print their version. A shell writes them: if this process had a file open for
+/// writing while another test spawns a process, running the file could fail.
 pub(super) fn pretend_to_install(version: &str, bin: &Path) {
     let script = r#"
         for name in postgres initdb; do
@@ -72,7 +72,7 @@ pub(super) fn pretend_to_install(version: &str, bin: &Path) {
     assert!(status.success());
 }
 
-/// Leaves the server as the death of its Skillet would.
+/// Leaves the server running, as after the death of its Skillet process.
 fn abandon(mut postgres: Postgres) {
     drop(postgres.server.take());
 }
@@ -98,7 +98,7 @@ fn the_server_is_private_and_has_our_settings() {
         .unwrap()
         .permissions()
         .mode();
-    // As root it is the group's, too, and the group is the server's alone.
+    // If this process is root, the group has access too, but only the server is in that group.
     assert_eq!(mode & 0o707, 0o700);
     let sql = "select string_agg(name || '=' || setting, ' ' order by name) from pg_settings \
         where name in ('listen_addresses', 'fsync', 'server_encoding', 'max_connections')";
@@ -111,7 +111,7 @@ fn the_server_is_private_and_has_our_settings() {
 #[test]
 fn other_processes_of_the_servers_user_get_neither_to_its_socket_nor_to_its_files() {
     if !rustix::process::geteuid().is_root() {
-        // The server's user is ours, and everything of ours is open to it.
+        // The server runs as the user of this process, who can access everything.
         return;
     }
     for name in ["postgres".to_owned(), "x".repeat(100)] {
@@ -205,7 +205,7 @@ fn a_stuck_process_of_a_killed_server_does_not_hinder_the_start() {
 fn a_pid_file_whose_number_is_in_use_again_does_not_hinder_the_start() {
     let at = directory();
     start(at.path()).unwrap().stop().unwrap();
-    // A process of the server's own user: Postgres itself takes it for a live server.
+    // A process of the server's user, which Postgres itself takes for a running server.
     let cluster = at.path().join("postgres/data");
     let account = Account::choose(&cluster).unwrap();
     let mut stranger = account.command("sleep").arg("60").spawn().unwrap();

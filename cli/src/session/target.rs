@@ -1,4 +1,4 @@
-//! The service that options and profiles name.
+//! The service that options and profiles select.
 
 use std::path::{Path, PathBuf};
 
@@ -8,13 +8,13 @@ use crate::args::Remote;
 use crate::directory;
 use crate::profile::{LOCAL, Profile, Profiles};
 
-/// The options that choose a service.
+/// The options that select a service.
 pub(crate) struct ServiceChoice {
     pub(crate) url: Option<String>,
     pub(crate) api_key: Option<String>,
     pub(crate) profile: Option<String>,
     pub(crate) data_dir: Option<PathBuf>,
-    /// Whether the database of a service was named.
+    /// Whether a database URL is given.
     pub(crate) has_database: bool,
 }
 
@@ -31,7 +31,7 @@ impl From<&Remote> for ServiceChoice {
 }
 
 impl ServiceChoice {
-    /// The choice of the environment, where no options are parsed.
+    /// The choice from environment variables, for code that parses no options.
     pub(crate) fn from_environment() -> Self {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Self {
@@ -44,7 +44,7 @@ impl ServiceChoice {
     }
 }
 
-/// The service of a command.
+/// The service that a command uses.
 pub(crate) enum ServiceTarget {
     /// A service with a known URL.
     Service(Profile),
@@ -53,7 +53,7 @@ pub(crate) enum ServiceTarget {
 }
 
 impl ServiceTarget {
-    /// A URL wins over a profile, and whatever is named wins over the last login.
+    /// Selects the service. A URL wins over a profile, and any given option wins over the last login.
     pub(crate) fn of(choice: &ServiceChoice) -> anyhow::Result<Self> {
         if let Some(url) = &choice.url {
             let api_key = choice.api_key.clone().context(

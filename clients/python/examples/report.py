@@ -1,4 +1,4 @@
-"""Runs a job that asks for approval, and saves the page that it makes."""
+"""Runs a job that asks for approval, and saves the HTML page that it creates."""
 
 import sys
 from pathlib import Path

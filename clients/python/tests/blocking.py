@@ -1,4 +1,4 @@
-"""The asynchronous client with the methods of the blocking one, so that each test runs with both."""
+"""The asynchronous client with the interface of the blocking client, so that each test runs with both."""
 
 import asyncio
 import inspect
@@ -11,7 +11,7 @@ EventT = TypeVar("EventT")
 
 
 class Blocking:
-    """An `AsyncClient` and the event loop that it runs in."""
+    """An `AsyncClient` and its event loop."""
 
     def __init__(self, url: str, api_key: str, **options: Any) -> None:
         self._runner = asyncio.Runner()
@@ -58,7 +58,7 @@ async def next_of(events: AsyncGenerator[EventT, None]) -> EventT | None:
 
 
 def in_a_thread(function: Callable[[AnyEvent], object]) -> Callable[[AnyEvent], Any]:
-    """The function as one for asyncio. It may block, because it calls the client."""
+    """Wraps a function in a coroutine. The function runs in a thread, because it may block."""
 
     async def call(event: AnyEvent) -> None:
         await asyncio.to_thread(function, event)

@@ -1,4 +1,4 @@
-"""The service under test, and both clients of it."""
+"""The service under test, and fixtures for both of its clients."""
 
 import os
 from collections.abc import Callable, Iterator
@@ -19,9 +19,9 @@ class Service:
     key: str
 
 
-# A client of the service, or of another address with the service's key.
+# Creates a client of the service, or of another address with the service's API key.
 Connect: TypeAlias = Callable[..., Client]
-# A proxy before the service. See `Proxy`.
+# Starts a proxy in front of the service. See `Proxy`.
 Disturb: TypeAlias = Callable[..., Proxy]
 
 
@@ -56,5 +56,5 @@ def disturb(service: Service) -> Iterator[Disturb]:
 
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For tests with many failures."""
+    """Shortens the retry delays, for tests with many failures."""
     monkeypatch.setattr(backoff, "LONGEST_PAUSE", 0.001)

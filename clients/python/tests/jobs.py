@@ -1,4 +1,4 @@
-"""Jobs of the tests, and how to read them."""
+"""Jobs of the tests, and helpers that read their logs."""
 
 from skillet_client import AnyEvent, Client, Job
 

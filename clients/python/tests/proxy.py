@@ -1,4 +1,4 @@
-"""A proxy between a client and the service that disturbs answers."""
+"""A proxy between a client and the service that disturbs responses."""
 
 import json
 import socket
@@ -16,17 +16,17 @@ from urllib.parse import urlsplit
 
 @dataclass(frozen=True)
 class Cut:
-    """An answer that stops after some bytes of its body, and how."""
+    """A response that ends after some bytes of its body."""
 
     after: int
-    # `clean` is a valid end, `truncated` ends inside of the framing, `reset` is a TCP reset, `silent` keeps the
-    # connection open.
+    # `clean` is a valid end, `truncated` ends before the end of the HTTP framing, `reset` is a TCP reset, `silent`
+    # keeps the connection open without data.
     how: Literal["clean", "truncated", "reset", "silent"] = "clean"
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer that the service never sees."""
+    """A response of the proxy. The service does not receive the request."""
 
     status: str
     headers: str = ""
@@ -34,7 +34,7 @@ class Answer:
 
 
 def refusal(status: str, headers: str = "") -> Answer:
-    """A problem document with the code `test`."""
+    """Returns a problem document with the code `test`."""
     problem = {"type": "/docs/errors/test", "title": "Test", "status": int(status[:3]), "code": "test"}
     more = {"detail": "a test", "request_id": None, "retryable": True}
     return Answer(status, f"Content-Type: application/problem+json\r\n{headers}", json.dumps(problem | more).encode())
@@ -42,14 +42,14 @@ def refusal(status: str, headers: str = "") -> Answer:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """An answer with another body of the same length."""
+    """A response whose body is replaced by another of the same length."""
 
     change: Callable[[bytes], bytes]
 
 
 @dataclass(frozen=True)
 class LoseAnswer:
-    """A request that is handled, and its answer gets lost."""
+    """A request that the service handles, but whose response is lost."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ Fault: TypeAlias = Cut | Answer | Rewrite | LoseAnswer
 
 
 class Proxy(ThreadingTCPServer):
-    """Requests whose line contains `target` meet one fault each. The others, and those after the last, pass."""
+    """A proxy in which each request that contains `target` gets the next fault. Other requests pass unchanged."""
 
     allow_reuse_address = True
     daemon_threads = True
@@ -76,7 +76,7 @@ class Proxy(ThreadingTCPServer):
         self.service = urlsplit(service_url)
         self.target = target
         self.faults = deque(faults)
-        # The requests to the target.
+        # The requests that matched the target.
         self.requests: list[Request] = []
         self.ended = threading.Event()
 
@@ -101,7 +101,7 @@ class Proxy(ThreadingTCPServer):
 
 
 class Connection(StreamRequestHandler):
-    """One request. `Connection: close` keeps clients from sending another."""
+    """A connection with one request. `Connection: close` prevents a second one."""
 
     server: Proxy
     disable_nagle_algorithm = True
@@ -112,7 +112,7 @@ class Connection(StreamRequestHandler):
             if request:
                 self.answer(request, self.server.fault_of(request))
         except OSError:
-            # The client or the service has gone.
+            # The client or the service has closed the connection.
             pass
 
     def read_request(self) -> Request | None:
@@ -130,7 +130,7 @@ class Connection(StreamRequestHandler):
             self.wfile.write(f"{head}{fault.headers}\r\n".encode() + fault.body)
             return
         with socket.create_connection((self.server.service.hostname, self.server.service.port)) as service:
-            # The body of an answer to HTTP/1.0 has no chunks, so that its end is clean wherever it is.
+            # A response to HTTP/1.0 is not chunked, so it can end cleanly after any byte.
             is_framed = isinstance(fault, Cut) and fault.how == "truncated"
             send(service, request, "HTTP/1.1" if is_framed else "HTTP/1.0")
             answer = service.makefile("rb")

@@ -1,4 +1,4 @@
-"""The stream of the tenant over broken connections."""
+"""Tests of the tenant's event stream over broken connections."""
 
 import base64
 import json
@@ -16,7 +16,7 @@ from proxy import Answer, Cut, refusal
 
 from skillet_client import ApiError, Client, FeedEvent, StreamError, TenantEvent
 
-# Bytes between the places where a stream is cut. Each one would take minutes.
+# The distance in bytes between the positions at which a stream is cut. Testing every byte would take minutes.
 STEP = 5
 How = Literal["clean", "truncated", "reset", "silent"]
 OF_A_JOB = ["job.queued", "job.started", "job.completed"]
@@ -24,7 +24,7 @@ OF_A_JOB = ["job.queued", "job.started", "job.completed"]
 
 @dataclass(frozen=True)
 class Recorded:
-    """Two jobs with metadata of their own, the cursor before them, and their milestones."""
+    """Two jobs with unique metadata, the cursor before them, and their milestones."""
 
     start: str
     metadata: dict[str, str]
@@ -35,7 +35,7 @@ class Recorded:
 
 
 def take(events: Generator[TenantEvent, None, None], count: int) -> list[FeedEvent]:
-    """So many milestones. No cursor comes twice."""
+    """Returns this number of milestones and checks that no cursor occurs twice."""
     cursors: list[str] = []
     taken: list[FeedEvent] = []
     with closing(events):
@@ -67,7 +67,7 @@ def recorded(connect: Connect) -> Recorded:
         client.run(HELLO, skill="shell", model="script/bash", metadata=metadata)
     params = {"after": start, "metadata.batch": metadata["batch"]}
     events: list[FeedEvent] = []
-    # A milestone is visible when no older transaction is open.
+    # A milestone becomes visible when no older transaction is open.
     while len(events) < 2 * len(OF_A_JOB):
         page = client.generated.get_httpx_client().get("/v1/events", params=params).json()
         events = [FeedEvent.from_dict(event) for event in page["data"]]
@@ -76,13 +76,13 @@ def recorded(connect: Connect) -> Recorded:
 
 
 def size(recorded: Recorded, client: Client) -> int:
-    """The size of the stream in bytes."""
+    """Returns the size of the stream in bytes."""
     params = {"after": recorded.start, "metadata.batch": recorded.metadata["batch"]}
     content = b""
     with client.generated.get_httpx_client().stream("GET", "/v1/events/stream", params=params) as response:
         for chunk in response.iter_bytes():
             content += chunk
-            # The first event is a cursor.
+            # The first event has only a cursor.
             if content.count(b"\n\n") == len(recorded.events) + 1:
                 break
     return len(content)
@@ -129,7 +129,7 @@ def test_filters_are_combined(connect: Connect, recorded: Recorded) -> None:
     types = ["job.queued", "job.completed"]
     taken = take(client.events(after=recorded.start, types=types, skill="shell", metadata=filters), 2)
     assert [(event.job_id, event.type_) for event in taken] == [(job.id, kind) for kind in types]
-    with pytest.raises(ApiError, match=r"`tool\.output` is no type"):
+    with pytest.raises(ApiError, match=r"`tool\.output` is not a type"):
         next(client.events(types=["tool.output"]))
 
 

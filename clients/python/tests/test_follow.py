@@ -1,4 +1,4 @@
-"""The event stream over broken connections."""
+"""Tests of a job's event stream over broken connections."""
 
 from itertools import cycle
 from typing import Literal
@@ -11,7 +11,7 @@ from proxy import Answer, Cut, Rewrite, refusal
 from skillet_client import ApiError, StreamError, UnknownEvent
 from skillet_client.generated.models import JobCompletedEvent
 
-# Bytes between the places where a stream is cut. Each one would take minutes.
+# The distance in bytes between the positions at which a stream is cut. Testing every byte would take minutes.
 STEP = 3
 How = Literal["clean", "truncated", "reset", "silent"]
 
@@ -30,7 +30,7 @@ def test_following_begins_after_an_event(connect: Connect) -> None:
     job = ended_job(client)
     events = log(client, job)
     assert_complete(log(client, job, after=3), events[3:])
-    # 204: nothing is left.
+    # The service responds with 204 after the last event.
     assert log(client, job, after=events[-1].seq) == []
 
 

@@ -1,4 +1,4 @@
-"""The Python of the documentation and the example: it runs, and prints what its comments say."""
+"""Tests of the Python code in the documentation and of the example: it runs and prints what its comments show."""
 
 import os
 import re

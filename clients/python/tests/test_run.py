@@ -1,4 +1,4 @@
-"""Jobs from their submission to their end."""
+"""Tests of jobs from submission to end."""
 
 import os
 import subprocess
@@ -83,7 +83,7 @@ def test_a_key_of_the_caller_outlives_the_process(connect: Connect) -> None:
     assert jobs[0].id == jobs[1].id
 
 
-# Submits a job with a key of its own, and prints its id.
+# Submits a job with an idempotency key, and prints its id.
 SUBMIT = """
 import sys
 from skillet_client import Client
@@ -139,7 +139,7 @@ def test_approvals_are_answered(answer: str, text: str, connect: Connect) -> Non
             verbs = [client.approve, client.deny]
             if answer == "deny":
                 verbs.reverse()
-            # The answer to the first of these got lost, and the second has no effect.
+            # The second call behaves like a retry after a lost response: it has no effect.
             for reason in ("because", "why not"):
                 assert verbs[0](event.data.approval_id, reason).reason == "because"
             with pytest.raises(ApiError) as raised:

@@ -1,4 +1,4 @@
-"""The scenario that the clients of all languages play."""
+"""The scenario that is shared by the clients of all languages."""
 
 import hashlib
 from contextlib import closing
@@ -15,7 +15,7 @@ from skillet_client.generated.models import ApprovalRequestedEvent
 
 
 class Scenario:
-    """The lines that a client writes."""
+    """The scenario, and the transcript that the client writes."""
 
     def __init__(self, client: Client, script: dict[str, Any]) -> None:
         self.lines: list[str] = []

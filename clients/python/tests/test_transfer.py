@@ -1,4 +1,4 @@
-"""Uploads and downloads."""
+"""Tests of uploads and downloads."""
 
 import hashlib
 import subprocess
@@ -13,7 +13,7 @@ from proxy import Answer, Cut, Rewrite, refusal
 from skillet_client import ApiError, ChecksumError
 
 MEGABYTE = 1024 * 1024
-# Prints by how many megabytes the process grew while it sent and received a file.
+# Prints how many megabytes the process's memory grew while it sent and received a file.
 GROWTH = """
 import asyncio, inspect, os, resource, sys
 from skillet_client import AsyncClient, Client

@@ -1,4 +1,4 @@
-"""Verification of webhooks, with the vectors of all clients and the library of Standard Webhooks."""
+"""Tests of the verification of webhooks, with the vectors of all clients and the Standard Webhooks library."""
 
 import json
 import time

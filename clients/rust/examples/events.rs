@@ -1,4 +1,4 @@
-//! The milestones of all jobs: the program of the README.
+//! Example from the README: milestones of all jobs.
 #![allow(clippy::print_stdout)]
 
 use skillet_client::{Client, Error, NewJob, TenantEvent};

@@ -1,4 +1,4 @@
-//! A job that is submitted and followed: the program of the README.
+//! Example from the README: a job that is submitted, followed and approved.
 #![allow(clippy::print_stdout)]
 
 use skillet_client::types::event::EventData;

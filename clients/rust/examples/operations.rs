@@ -1,4 +1,4 @@
-//! Operations without a method of their own: the program of the README.
+//! Example from the README: operations by method and path.
 #![allow(clippy::print_stdout)]
 
 use skillet_client::types::job::Job;

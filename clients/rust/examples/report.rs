@@ -1,4 +1,4 @@
-//! A report of prices: uploads a file, submits a job, follows it, approves its command and downloads the page.
+//! Example: uploads a file, submits a job, follows it, approves its command and downloads a page of prices.
 //!
 //! `SKILLET_URL=http://127.0.0.1:8420 SKILLET_API_KEY=sk_… cargo run --example report [FOLDER]`
 #![allow(clippy::print_stdout)]
@@ -22,7 +22,7 @@ async fn main() -> Result<(), Error> {
     let mut job = NewJob::skill("html", PROMPT)
         .model("script/bash")
         .file(("prices.csv", "rye,3\nspelt,4\n"));
-    // Every command waits for a person. Here the person is this program.
+    // Every command waits for approval. This program approves it.
     job.hooks.confirm = vec!["shell.exec".to_owned()];
     let job = client.submit(job).await?;
     println!("submitted {}", job.id);

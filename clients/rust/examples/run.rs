@@ -1,4 +1,4 @@
-//! A job that is run to its end: the program of the README.
+//! Example from the README: a job that runs to its end.
 #![allow(clippy::print_stdout)]
 
 use skillet_client::{Client, Error, NewJob};

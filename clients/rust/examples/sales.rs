@@ -1,4 +1,4 @@
-//! A page of a table: the program of the guide.
+//! Example from the guide: a page with a sorted table.
 #![allow(clippy::print_stdout)]
 
 use skillet_client::{Client, Error, NewJob};

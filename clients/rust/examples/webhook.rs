@@ -1,4 +1,4 @@
-//! Verification of a webhook: the program of the README.
+//! Example from the README: verification of a webhook.
 #![allow(clippy::print_stdout)]
 
 use std::collections::HashMap;

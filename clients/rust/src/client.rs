@@ -1,4 +1,4 @@
-//! The client: the verbs.
+//! The [`Client`]: its settings and its methods for jobs, files and approvals.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,63 +22,65 @@ use crate::retry::Timing;
 use crate::submit::{RunCall, SubmitCall};
 use crate::upload::UploadCall;
 
-/// A client of one service. Clones share its connections.
+/// A client for one service. Clones share its connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) connection: ServiceConnection,
 }
 
 impl Client {
-    /// A client of the service at `url`. Nothing is sent yet.
+    /// Creates a client for the service at `url` with default settings. Sends no request.
     pub fn new(url: &str, api_key: &str) -> Result<Self, Error> {
         Self::builder(url, api_key).build()
     }
 
-    /// A client of the service at `SKILLET_URL` with the key `SKILLET_API_KEY`.
+    /// Creates a client from the environment variables `SKILLET_URL` and `SKILLET_API_KEY`. Sends no request.
     pub fn from_env() -> Result<Self, Error> {
         let url = env::var("SKILLET_URL").unwrap_or_default();
         let api_key = env::var("SKILLET_API_KEY").map_err(|_| Error::MissingKey)?;
         Self::new(&url, &api_key)
     }
 
-    /// A client with other settings.
+    /// Returns a builder for a client with other settings.
     pub fn builder(url: &str, api_key: &str) -> ClientBuilder {
         ClientBuilder::new(url, api_key)
     }
 
-    /// Submits a job, follows it to its end and returns it. A job that does not complete is [`Error::JobFailed`].
+    /// Submits a job, follows it to its end and returns it. A job that fails or is cancelled returns
+    /// [`Error::JobFailed`].
     pub fn run(&self, job: NewJob) -> RunCall<'_> {
         RunCall::new(&self.connection, job)
     }
 
-    /// Uploads the files and creates the job. A lost answer creates no second job. Then the job runs, whatever happens
-    /// to this program.
+    /// Uploads the files, creates the job and returns it without waiting for its end. Retries after a lost response do
+    /// not create a second job. The job keeps running if this program exits.
     pub fn submit(&self, job: NewJob) -> SubmitCall<'_> {
         SubmitCall::new(&self.connection, job)
     }
 
-    /// Follows a job's log, from its beginning.
+    /// Follows the log of a job from its first event.
     pub fn follow(&self, job: JobId) -> Following {
         Following::new(self.connection.clone(), job)
     }
 
-    /// Follows the milestones of all jobs of the tenant, from now on.
+    /// Follows the milestones of all jobs of the tenant, starting now.
     pub fn events(&self) -> TenantEvents {
         TenantEvents::new(self.connection.clone())
     }
 
-    /// The job as it stands.
+    /// Returns the current state of a job.
     pub async fn job(&self, job: JobId) -> Result<Job, Error> {
         self.get(&format!("/v1/jobs/{job}"), &[]).await
     }
 
-    /// Cancels a job. A job that has ended stays as it is.
+    /// Cancels a job and returns it. A job that has ended does not change.
     pub async fn cancel(&self, job: JobId) -> Result<Job, Error> {
         let path = format!("/v1/jobs/{job}/cancel");
         self.post(&path, &json!(null)).await
     }
 
-    /// Creates a job like one that has ended. The same key never creates a second job.
+    /// Creates a new job with the request of a job that has ended. Repeated calls with the same key create only one
+    /// job.
     pub async fn retry(&self, job: JobId, idempotency_key: &str) -> Result<Job, Error> {
         let path = format!("/v1/jobs/{job}/retry");
         let request = self.connection.request(Method::POST, &path);
@@ -86,20 +88,20 @@ impl Client {
         self.connection.json(request).await
     }
 
-    /// Uploads a file: a path, or a name with its content. It is read as it is sent.
+    /// Uploads a file: a path, or a name and its content. A file at a path is read while it is sent.
     pub fn upload(&self, file: impl Into<UploadFile>) -> UploadCall<'_, Asset> {
         self.send_file("/v1/assets", file)
     }
 
-    /// Saves an asset to a file, or under its name in a folder, and returns the path of the file.
+    /// Downloads an asset to a file, or to a folder under the asset's name. Returns the path of the file.
     ///
-    /// The content is written to a temporary file. If its SHA-256 is right, the file is renamed, and replaces one that
-    /// is there. Otherwise all stays as it was.
+    /// The content is written to a temporary file. If its SHA-256 matches the asset, the temporary file is renamed and
+    /// replaces an existing file. On an error, an existing file does not change.
     pub async fn download(&self, asset: &Asset, to: impl AsRef<Path>) -> Result<PathBuf, Error> {
         download::download(&self.connection, asset, to.as_ref()).await
     }
 
-    /// Allows a tool call that waits for a person.
+    /// Approves a tool call that waits for approval.
     pub async fn approve(
         &self,
         approval: ApprovalId,
@@ -109,7 +111,7 @@ impl Client {
             .await
     }
 
-    /// Refuses a tool call that waits for a person. The model receives the reason.
+    /// Denies a tool call that waits for approval. The model receives the reason.
     pub async fn deny(
         &self,
         approval: ApprovalId,
@@ -136,7 +138,7 @@ impl Client {
             Err(Error::Service(refusal)) if refusal.status == 409 => refusal,
             Err(error) => return Err(error),
         };
-        // An earlier attempt may have counted, and its answer was lost.
+        // An earlier attempt may have succeeded although its response was lost.
         let approval: Approval = self.get(&path, &[]).await?;
         if approval.status == status {
             Ok(approval)
@@ -164,7 +166,7 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the name of the program for the header `User-Agent`.
+    /// Sets the `User-Agent` header.
     #[must_use]
     pub fn user_agent(self, user_agent: impl Into<String>) -> Self {
         Self {
@@ -173,13 +175,13 @@ impl ClientBuilder {
         }
     }
 
-    /// Sets the pauses and bounds of repeated attempts.
+    /// Sets the timeouts and retry limits.
     #[must_use]
     pub fn timing(self, timing: Timing) -> Self {
         Self { timing, ..self }
     }
 
-    /// Makes the client. Nothing is sent yet.
+    /// Builds the client. Sends no request.
     pub fn build(self) -> Result<Client, Error> {
         let Self {
             url,

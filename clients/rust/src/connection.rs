@@ -1,4 +1,4 @@
-//! A service, the key for it, and how requests are sent.
+//! The connection to a service: its URL, the API key, and requests with retries.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use crate::retry::{MAX_RETRY_AFTER, Timing, retry_after};
 
 pub(crate) const IDEMPOTENCY_KEY: &str = "idempotency-key";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// The longest that an answer is waited for. Uploads and streams have other bounds.
+/// The timeout of a response. It does not apply to streams or while an upload is sent.
 pub(crate) const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A service and a key for it.
+/// A connection to a service with an API key.
 #[derive(Clone)]
 pub(crate) struct ServiceConnection {
     http: reqwest::Client,
@@ -25,7 +25,7 @@ pub(crate) struct ServiceConnection {
 }
 
 impl ServiceConnection {
-    /// Nothing is sent yet.
+    /// Creates a connection. Sends no request.
     pub(crate) fn new(
         url: &str,
         api_key: String,
@@ -33,7 +33,7 @@ impl ServiceConnection {
         timing: Timing,
     ) -> Result<Self, Error> {
         check_url(url)?;
-        // The program may have chosen another provider, which then counts.
+        // This fails if the program has already installed a provider, which then stays in use.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder()
             .dns_resolver(Resolver)
@@ -55,7 +55,7 @@ impl ServiceConnection {
             .bearer_auth(&self.api_key)
     }
 
-    /// Sends a request, again if that does no harm and may help.
+    /// Sends a request. Retries if the method or an idempotency key makes that safe.
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, Error> {
         let request = request.build().map_err(Error::Setup)?;
         let is_repeatable = matches!(
@@ -65,7 +65,7 @@ impl ServiceConnection {
         self.send_whole(request, is_repeatable).await
     }
 
-    /// Sends a request that can be repeated without harm, although it is a POST.
+    /// Sends a request that is safe to repeat, although its method is POST.
     pub(crate) async fn send_repeatable(&self, request: RequestBuilder) -> Result<Response, Error> {
         let request = request.build().map_err(Error::Setup)?;
         self.send_whole(request, true).await
@@ -83,7 +83,7 @@ impl ServiceConnection {
         self.with_retries(is_repeatable, attempt).await
     }
 
-    /// Sends a request once. Every answer is `Ok`.
+    /// Sends a request once. Returns `Ok` for every HTTP status.
     pub(crate) fn execute(
         &self,
         request: Request,
@@ -97,9 +97,9 @@ impl ServiceConnection {
         }
     }
 
-    /// Repeats an attempt until it has an answer that repeating it would not change. A request that is not repeatable
-    /// may have been carried out before its connection was lost, so it is repeated only if the service refused it for
-    /// its rate.
+    /// Repeats an attempt until it succeeds, fails permanently or reaches the limit of attempts. A request that is not
+    /// repeatable may have been executed before its connection was lost. Such a request is repeated only after status
+    /// 429.
     pub(crate) async fn with_retries<F>(
         &self,
         is_repeatable: bool,
@@ -134,7 +134,7 @@ impl ServiceConnection {
         }
     }
 
-    /// The error for an answer that is not a success.
+    /// Returns the error for a response that is not a success.
     pub(crate) async fn refused(&self, response: Response) -> Error {
         let status = response.status().as_u16();
         let retry_after = retry_after(response.headers());
@@ -147,7 +147,7 @@ impl ServiceConnection {
         }))
     }
 
-    /// Sends a request, and reads JSON.
+    /// Sends a request and parses the JSON of its response.
     pub(crate) async fn json<T: DeserializeOwned>(
         &self,
         request: RequestBuilder,
@@ -155,13 +155,13 @@ impl ServiceConnection {
         self.read(self.send(request).await?).await
     }
 
-    /// The JSON of an answer.
+    /// Parses the JSON of a response.
     pub(crate) async fn read<T: DeserializeOwned>(&self, response: Response) -> Result<T, Error> {
         let body = self.body(response).await?;
         serde_json::from_slice(&body).map_err(Error::Answer)
     }
 
-    /// The whole body of an answer.
+    /// Reads the whole body of a response.
     pub(crate) async fn body(&self, response: Response) -> Result<Vec<u8>, Error> {
         let body = timeout(ANSWER_TIMEOUT, response.bytes()).await;
         let body = body.map_err(|_| self.timed_out(ANSWER_TIMEOUT))?;
@@ -180,7 +180,7 @@ impl ServiceConnection {
     }
 }
 
-/// A URL that requests can be sent to.
+/// Returns an error unless the URL is an `http` or `https` URL with a host.
 fn check_url(url: &str) -> Result<(), Error> {
     let is_http = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     match Url::parse(url) {

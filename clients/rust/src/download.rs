@@ -1,4 +1,4 @@
-//! Files from the service.
+//! Downloads of assets to files.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use crate::connection::{ANSWER_TIMEOUT, ServiceConnection};
 use crate::error::Error;
 use crate::random::random_hex;
 
-/// Saves an asset to a file, or under its name in a folder.
+/// Downloads an asset to a file, or to a folder under the asset's name.
 pub(crate) async fn download(
     connection: &ServiceConnection,
     asset: &Asset,
     to: &Path,
 ) -> Result<PathBuf, Error> {
     let target = if to.is_dir() {
-        // The service says that the name has no folders.
+        // The service sends names without folders. The client does not rely on it.
         to.join(
             Path::new(&asset.name)
                 .file_name()
@@ -43,7 +43,7 @@ pub(crate) async fn download(
     }
 }
 
-/// A file that has a temporary name until it is complete, and is removed if it never is.
+/// A file with a temporary name until its download is complete. Dropping an incomplete file deletes it.
 struct PartialFile {
     file: File,
     temporary: PathBuf,
@@ -69,7 +69,7 @@ impl PartialFile {
         written.map_err(|cause| cannot_write(&self.target, cause))
     }
 
-    /// Gives the file its name, and replaces one that has it.
+    /// Checks the SHA-256 and renames the file to its target. Replaces an existing file.
     fn finish(self, asset: &Asset) -> Result<PathBuf, Error> {
         let actual = hex::encode(self.hash.clone().finish());
         if actual != asset.sha256 {
@@ -87,7 +87,7 @@ impl PartialFile {
 
 impl Drop for PartialFile {
     fn drop(&mut self) {
-        // It is gone if the file has its name.
+        // After a rename, the temporary file no longer exists.
         let _ = fs::remove_file(&self.temporary);
     }
 }

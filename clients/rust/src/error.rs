@@ -8,22 +8,22 @@ use std::time::Duration;
 use skillet_wire::job::Job;
 use skillet_wire::problem::Problem;
 
-/// A request that did not succeed, or a job.
+/// An error of the client: a failed request, a file error or a failed job.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The URL is not that of a service.
+    /// The URL is not a valid `http` or `https` URL.
     #[error(
-        "`{0}` is not the URL of a service: it must begin with http:// or https://, e.g. http://127.0.0.1:8420 \
-         (--url, SKILLET_URL)"
+        "`{0}` is not the URL of a service: it must begin with http:// or https://, e.g. \
+         http://127.0.0.1:8420; pass such a URL or set SKILLET_URL"
     )]
     Url(String),
-    /// No key is given.
+    /// `SKILLET_API_KEY` is not set.
     #[error("the API key is missing: set SKILLET_API_KEY")]
     MissingKey,
-    /// The HTTP client or a request cannot be made, such as for a key that no header can carry.
-    #[error("cannot make the request")]
+    /// The HTTP client or a request cannot be built, for example because the API key is not valid in a header.
+    #[error("cannot build the request")]
     Setup(#[source] reqwest::Error),
-    /// There is no answer.
+    /// The connection failed before a complete response was received.
     #[error("cannot reach {url}")]
     Connection {
         /// The URL of the service.
@@ -32,24 +32,24 @@ pub enum Error {
         #[source]
         cause: reqwest::Error,
     },
-    /// An answer did not come in time.
-    #[error("{url} did not answer for {} s", .waited.as_secs())]
+    /// The service did not respond in time.
+    #[error("{url} did not answer within {} s", .waited.as_secs())]
     Timeout {
         /// The URL of the service.
         url: String,
-        /// The time.
+        /// The time that the client waited.
         waited: Duration,
     },
-    /// An event stream ended too early.
-    #[error("the event stream of {0} was cut")]
+    /// The event stream ended unexpectedly.
+    #[error("the event stream of {0} was interrupted")]
     StreamCut(String),
-    /// The service refused the request.
+    /// The service returned an error response.
     #[error(transparent)]
     Service(Box<ServiceError>),
-    /// An answer is not what the operation returns.
-    #[error("the answer of the service cannot be read")]
+    /// The response is not the JSON that the operation returns.
+    #[error("cannot parse the response of the service")]
     Answer(#[source] serde_json::Error),
-    /// The answer to a request for an event stream is something else, such as the page of a proxy.
+    /// The response is not an event stream, for example an HTML page of a proxy.
     #[error(
         "the answer is not an event stream but `{0}`: check the URL, and that no proxy answers instead of the service"
     )]
@@ -68,12 +68,12 @@ pub enum Error {
         #[source]
         cause: io::Error,
     },
-    /// The content that arrived does not have the SHA-256 of its asset.
-    #[error("{name} arrived with SHA-256 {actual}, not {expected}")]
+    /// The SHA-256 of the downloaded content does not match the asset.
+    #[error("the downloaded content of {name} has SHA-256 {actual}, not {expected}")]
     Checksum {
         /// The name of the asset.
         name: String,
-        /// The SHA-256 of what arrived.
+        /// The SHA-256 of the downloaded content.
         actual: String,
         /// The SHA-256 of the asset.
         expected: String,
@@ -91,19 +91,19 @@ impl Error {
     }
 }
 
-/// An answer of the service that is not a success.
+/// An error response of the service.
 #[derive(Debug)]
 pub struct ServiceError {
     /// The HTTP status.
     pub status: u16,
-    /// What is wrong. None if something between the client and the service answered.
+    /// The error details. `None` if the body is not a problem of the service, such as a proxy's error page.
     pub problem: Option<Problem>,
-    /// The time until the next attempt, if the service names it.
+    /// The delay from the `Retry-After` header, if present.
     pub retry_after: Option<Duration>,
 }
 
 impl ServiceError {
-    /// The problem's code, for programs, such as `invalid_request`.
+    /// Returns the machine-readable code of the problem, such as `invalid_request`.
     pub fn code(&self) -> Option<&str> {
         self.problem.as_ref().map(|problem| problem.code.as_str())
     }
@@ -129,7 +129,7 @@ impl fmt::Display for ServiceError {
 
 impl std::error::Error for ServiceError {}
 
-/// Whether an answer of that status may change.
+/// Whether a request with this response status may succeed later.
 pub(crate) fn is_transient(status: u16) -> bool {
     matches!(status, 408 | 425 | 429 | 500 | 502 | 503 | 504)
 }

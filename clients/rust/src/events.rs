@@ -1,4 +1,4 @@
-//! The milestones of all jobs of the tenant as they come.
+//! The live milestones of all jobs of a tenant.
 
 use futures_util::stream::{Stream, try_unfold};
 use skillet_wire::feed::FeedEvent;
@@ -8,23 +8,23 @@ use crate::connection::ServiceConnection;
 use crate::error::Error;
 use crate::stream::ReconnectingStream;
 
-/// The type of an event that has only a cursor.
+/// The SSE event type of an event that has only a cursor.
 const CURSOR: &str = "cursor";
 
-/// Each milestone of the tenant's jobs once. It does not end by itself.
+/// The milestones of the tenant's jobs. Returns each milestone once and does not end.
 ///
-/// A connection that is closed, lost or silent is made again, from the last event that came.
+/// Reconnects after a connection is closed, lost or silent, and continues after the last event received.
 #[must_use = "the stream is read by awaiting `next`"]
 pub struct TenantEvents {
     stream: ReconnectingStream,
 }
 
-/// A place in the stream.
+/// A position in the stream, with its milestone if there is one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TenantEvent {
-    /// Continues the stream after this place, as [`TenantEvents::after`].
+    /// The position. Pass it to [`TenantEvents::after`] to continue after this event.
     pub cursor: String,
-    /// The milestone. `None` where the stream begins, and now and then while the filters let nothing through.
+    /// The milestone. `None` at the start of the stream, and periodically while no milestone matches the filters.
     pub event: Option<FeedEvent>,
 }
 
@@ -34,34 +34,34 @@ impl TenantEvents {
         Self { stream }
     }
 
-    /// Begins after that cursor, instead of now.
+    /// Starts after a cursor instead of now.
     pub fn after(mut self, cursor: impl Into<String>) -> Self {
         self.stream.last_id = cursor.into();
         self
     }
 
-    /// Only these types, such as `job.completed`.
+    /// Filters by event type, such as `job.completed`.
     pub fn types<T: AsRef<str>>(self, types: impl IntoIterator<Item = T>) -> Self {
         let types: Vec<_> = types.into_iter().map(|it| it.as_ref().to_owned()).collect();
         self.only("types", types.join(","))
     }
 
-    /// Only jobs of this skill.
+    /// Filters by skill.
     pub fn skill(self, name: impl Into<String>) -> Self {
         self.only("skill", name)
     }
 
-    /// Only jobs of this agent.
+    /// Filters by agent.
     pub fn agent(self, name: impl Into<String>) -> Self {
         self.only("agent", name)
     }
 
-    /// Only jobs of this conversation.
+    /// Filters by conversation.
     pub fn conversation(self, id: ConversationId) -> Self {
         self.only("conversation_id", id.to_string())
     }
 
-    /// Only jobs whose metadata has this value under this key. May be called three times.
+    /// Filters by a metadata value. The service accepts up to three metadata filters.
     pub fn metadata(self, key: &str, value: impl Into<String>) -> Self {
         self.only(&format!("metadata.{key}"), value)
     }
@@ -71,10 +71,11 @@ impl TenantEvents {
         self
     }
 
-    /// The next milestone or cursor. Types that this version does not know come as they are.
+    /// Returns the next milestone or cursor. Event types that this version does not support are returned unparsed.
     ///
-    /// An error is an answer that will not change, such as 401, 403, or 410 `cursor_expired`. Can be dropped and called
-    /// again: no milestone is lost.
+    /// Reconnects after transient errors, up to [`Timing::stream_attempts`](crate::Timing::stream_attempts) times.
+    /// Returns permanent errors, such as 401, 403 or 410 `cursor_expired`. The future is cancel safe: dropping it
+    /// loses no milestone.
     pub async fn next(&mut self) -> Result<TenantEvent, Error> {
         loop {
             let received = self.stream.next().await?;
@@ -97,7 +98,7 @@ impl TenantEvents {
         }
     }
 
-    /// The milestones and cursors as a stream.
+    /// Converts the milestones and cursors to a [`Stream`].
     pub fn into_stream(self) -> impl Stream<Item = Result<TenantEvent, Error>> + Send {
         try_unfold(self, async |mut events| {
             let event = events.next().await?;

@@ -1,4 +1,4 @@
-//! Files that a job starts from.
+//! Input files of a job.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 use skillet_wire::asset::Asset;
 use skillet_wire::id::AssetId;
 
-/// A file on this machine.
+/// A file to upload.
 #[derive(Clone, Debug)]
 pub enum UploadFile {
-    /// The file at a path, which is read as it is sent.
+    /// A local file, which is read while it is sent.
     Path(PathBuf),
     /// Content in memory.
     Bytes {
@@ -20,14 +20,14 @@ pub enum UploadFile {
     },
 }
 
-/// A file that a job starts from.
+/// An input file of a job.
 #[derive(Clone, Debug)]
 pub enum InputFile {
-    /// A file of this machine, which is uploaded.
+    /// A file that the client uploads.
     Upload(UploadFile),
-    /// An address that the service fetches.
+    /// A URL that the service fetches.
     Url(String),
-    /// An asset that the service has.
+    /// An existing asset of the service.
     Asset(AssetId),
 }
 
@@ -83,7 +83,7 @@ impl From<PathBuf> for InputFile {
 }
 
 impl From<&str> for InputFile {
-    /// A URL of `http` or `https`; anything else is a path.
+    /// Converts an `http` or `https` URL to [`InputFile::Url`], and any other text to a path.
     fn from(text: &str) -> Self {
         if text.starts_with("http://") || text.starts_with("https://") {
             Self::Url(text.to_owned())

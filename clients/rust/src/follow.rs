@@ -1,4 +1,4 @@
-//! A job's log as it grows.
+//! The live log of a job.
 
 use futures_util::stream::{Stream, try_unfold};
 use skillet_wire::event::Event;
@@ -8,9 +8,9 @@ use crate::connection::ServiceConnection;
 use crate::error::Error;
 use crate::stream::ReconnectingStream;
 
-/// Each event of a job's log once, until the event that ends the log.
+/// The events of a job's log. Returns each event once and ends after the last one.
 ///
-/// A connection that is closed, lost or silent before that is made again, from the last event that came.
+/// Reconnects after a connection is closed, lost or silent, and continues after the last event received.
 #[must_use = "a job is followed by awaiting `next`"]
 pub struct Following {
     stream: ReconnectingStream,
@@ -29,23 +29,24 @@ impl Following {
         .after(0)
     }
 
-    /// Begins after the event of that number.
+    /// Starts after the event with this sequence number.
     pub fn after(mut self, seq: i64) -> Self {
         self.last_seq = seq;
         self.stream.last_id = seq.to_string();
         self
     }
 
-    /// Leaves out live text and live output.
+    /// Excludes deltas: live text and live output.
     pub fn without_deltas(mut self) -> Self {
         self.stream.query = vec![("deltas".to_owned(), "false".to_owned())];
         self
     }
 
-    /// The next event; `None` after the last. Types that this version does not know come as they are.
+    /// Returns the next event, or `None` after the last one. Event types that this version does not support are
+    /// returned unparsed.
     ///
-    /// An error is an answer that will not change, such as 401, 403 or 404. Can be dropped and called again: no event
-    /// is lost.
+    /// Reconnects after transient errors, up to [`Timing::stream_attempts`](crate::Timing::stream_attempts) times.
+    /// Returns permanent errors, such as 401, 403 or 404. The future is cancel safe: dropping it loses no event.
     pub async fn next(&mut self) -> Result<Option<Event>, Error> {
         while !self.has_ended {
             let Some(received) = self.stream.next().await? else {
@@ -66,7 +67,7 @@ impl Following {
         Ok(None)
     }
 
-    /// The events as a stream.
+    /// Converts the events to a [`Stream`].
     pub fn into_stream(self) -> impl Stream<Item = Result<Event, Error>> + Send {
         try_unfold(self, async |mut following| {
             let event = following.next().await?;

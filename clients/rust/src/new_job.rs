@@ -1,4 +1,4 @@
-//! Jobs to be submitted.
+//! Requests for new jobs.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -8,100 +8,100 @@ use skillet_wire::money::Usd;
 
 use crate::file::InputFile;
 
-/// A job to be done, with files to start from. A field that is `None` or empty has the service's default.
+/// A request for a new job, with its input files. The service uses its default for a field that is `None` or empty.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct NewJob {
-    /// The skill to run. Exactly one of `skill` and `agent`.
+    /// The skill to run. Set either `skill` or `agent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skill: Option<String>,
-    /// The agent to run. Exactly one of `skill` and `agent`.
+    /// The agent to run. Set either `skill` or `agent`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
     /// The conversation that an agent's job continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_id: Option<ConversationId>,
-    /// What lists show of the job; the first line of the prompt if not given.
+    /// The title in lists. The default is the first line of the prompt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Your own reference, such as an order number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub external_id: Option<String>,
-    /// What is wanted.
+    /// The instructions for the model.
     pub prompt: String,
-    /// The models as `provider/id`: the first choice, and the fallbacks for when its provider is out of reach.
+    /// The models as `provider/id`: the preferred model, then fallbacks for when its provider is unavailable.
     #[serde(
         rename = "model",
         with = "one_or_several",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub models: Vec<String>,
-    /// Files to start from. They are uploaded first.
+    /// Input files. The client uploads them before it creates the job.
     #[serde(skip)]
     pub files: Vec<InputFile>,
     /// The parameters of the skill.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub parameters: Map<String, Value>,
-    /// Rules for calls of tools, beside those of the skill or the agent.
+    /// Hooks for tool calls, in addition to those of the skill or the agent.
     pub hooks: JobHooks,
     /// The JSON Schema of the job's `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// What the job may use up.
+    /// The limits of the job.
     pub limits: JobLimits,
-    /// Higher goes first within the tenant.
+    /// The priority within the tenant. Jobs with a higher priority run first.
     pub priority: i16,
-    /// The earliest start.
+    /// The earliest start time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_at: Option<DateTime<Utc>>,
-    /// How often a fault of the service may end an attempt before the job fails.
+    /// The number of attempts that may end with an internal fault before the job fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_attempts: Option<i16>,
-    /// Your own data, which is returned with the job.
+    /// Your own data. The service returns it with the job.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub metadata: Map<String, Value>,
 }
 
-/// Rules for calls of tools. A tool is named exactly, or by a pattern in which `*` stands for any characters.
+/// Hooks for tool calls. Each entry is a tool name or a pattern: `*` matches any characters, `?` matches one.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobHooks {
-    /// Calls that wait for a person.
+    /// Tools whose calls wait for approval.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confirm: Vec<String>,
-    /// Calls that are logged.
+    /// Tools whose calls are written to the operator's log with their input and output.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub log: Vec<String>,
-    /// Calls without a rule, although an earlier rule names them.
+    /// Tools whose input stays out of the operator's log. `confirm` and `log` take precedence.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub silent: Vec<String>,
 }
 
-/// What a job may use up. A limit that is `None` is that of the skill or the service.
+/// The limits of a job. If a limit is `None`, the limit of the skill or the service applies.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobLimits {
-    /// Seconds for the whole job, over all attempts.
+    /// The time limit of the whole job in seconds, over all attempts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u32>,
-    /// Replies of the model.
+    /// The maximum number of model replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_iterations: Option<u32>,
-    /// Tokens of one reply.
+    /// The maximum number of tokens of one model reply.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
-    /// Seconds that a call waits for a person before it counts as denied.
+    /// The time in seconds after which an unanswered approval counts as denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_timeout_seconds: Option<u32>,
-    /// Tokens of all replies, with what the model read for them.
+    /// The maximum number of input and output tokens of all model replies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_total_tokens: Option<u64>,
-    /// The most that all replies may cost.
+    /// The maximum cost of all model replies, in US dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_cost_usd: Option<Usd>,
 }
 
-/// A string, or an array of strings if there are several.
+/// Serialization of a list as a string if it has one entry, else as an array of strings.
 mod one_or_several {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -133,7 +133,7 @@ mod one_or_several {
 }
 
 impl NewJob {
-    /// A job of a skill.
+    /// Creates a request for a job of a skill.
     pub fn skill(name: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
             skill: Some(name.into()),
@@ -142,7 +142,7 @@ impl NewJob {
         }
     }
 
-    /// A job of an agent.
+    /// Creates a request for a job of an agent.
     pub fn agent(name: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self {
             agent: Some(name.into()),
@@ -151,7 +151,7 @@ impl NewJob {
         }
     }
 
-    /// The same with a model, such as `script/bash`.
+    /// Sets the model, such as `script/bash`. Removes models that were set before.
     #[must_use]
     pub fn model(self, model: impl Into<String>) -> Self {
         Self {
@@ -160,14 +160,14 @@ impl NewJob {
         }
     }
 
-    /// The same with one more model, which replaces those before it when their providers are out of reach.
+    /// Adds a fallback model for when the providers of the models before it are unavailable.
     #[must_use]
     pub fn fallback_model(mut self, model: impl Into<String>) -> Self {
         self.models.push(model.into());
         self
     }
 
-    /// The same with another file: a path, a URL, a name with its content, or an asset that the service has.
+    /// Adds an input file: a path, a URL, a name and its content, or an existing asset.
     #[must_use]
     pub fn file(mut self, file: impl Into<InputFile>) -> Self {
         self.files.push(file.into());

@@ -1,4 +1,4 @@
-//! All operations of the service, by method and path. The types of answers are in [`types`](crate::types).
+//! Generic operations by method and path. The response types are in [`types`](crate::types).
 
 use reqwest::Method;
 use serde::de::DeserializeOwned;
@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::file::UploadFile;
 use crate::upload::UploadCall;
 
-/// The most entries of one page.
+/// The maximum number of entries in a page.
 const PAGE: usize = 100;
 
 #[derive(Deserialize)]
@@ -20,7 +20,7 @@ struct ListPage<T> {
 }
 
 impl Client {
-    /// Returns what is at `path`, such as `/v1/skills/html`.
+    /// Returns the resource at `path`, such as `/v1/skills/html`.
     pub async fn get<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -30,7 +30,7 @@ impl Client {
         self.connection.json(request.query(query)).await
     }
 
-    /// Sends JSON to `path`. The request is repeated only if the service refused it for its rate.
+    /// Sends a POST request with JSON to `path`. It is retried only after status 429.
     pub async fn post<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -40,7 +40,7 @@ impl Client {
         self.connection.json(request.json(body)).await
     }
 
-    /// Changes what is at `path`.
+    /// Sends a PATCH request with JSON to `path`. It is retried only after status 429.
     pub async fn patch<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -50,7 +50,7 @@ impl Client {
         self.connection.json(request.json(body)).await
     }
 
-    /// Replaces what is at `path`. An answer without content is `null`.
+    /// Sends a PUT request with JSON to `path`. A response without content returns `null`.
     pub async fn put(
         &self,
         path: &str,
@@ -64,13 +64,13 @@ impl Client {
         }
     }
 
-    /// Removes what is at `path`.
+    /// Deletes the resource at `path`.
     pub async fn delete(&self, path: &str) -> Result<(), Error> {
         let request = self.connection.request(Method::DELETE, path);
         self.connection.send(request).await.map(drop)
     }
 
-    /// Returns the entries of the list at `path`: all of them, or the first so many.
+    /// Returns all entries of the list at `path`, or the first `limit` entries.
     pub async fn list<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -93,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Sends a file to `path`, such as the archive of a skill to `/v1/skills`.
+    /// Uploads a file to `path`, such as the archive of a skill to `/v1/skills`.
     pub fn send_file<T: DeserializeOwned>(
         &self,
         path: &str,
@@ -102,7 +102,7 @@ impl Client {
         UploadCall::new(&self.connection, path, file.into())
     }
 
-    /// Checks whether the service has all that it needs.
+    /// Checks that the service is ready to accept requests.
     pub async fn check_ready(&self) -> Result<(), Error> {
         let request = self.connection.request(Method::GET, "/readyz");
         self.connection.send(request).await.map(drop)

@@ -1,8 +1,8 @@
-//! Random names.
+//! Random identifiers.
 
 use ring::rand::{SecureRandom, SystemRandom};
 
-/// 32 hexadecimal digits that no other call returns.
+/// Returns 32 random hexadecimal digits.
 pub(crate) fn random_hex() -> String {
     let mut bytes = [0; 16];
     let filled = SystemRandom::new().fill(&mut bytes);

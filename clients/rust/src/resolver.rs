@@ -1,4 +1,4 @@
-//! DNS resolution on the calling thread.
+//! DNS resolution with a fallback to the calling thread.
 
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -7,7 +7,8 @@ use std::thread;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::oneshot;
 
-/// Asks the system for the addresses of a host. Other resolvers panic if they cannot start a thread.
+/// A DNS resolver that uses the operating system. The default resolver of the HTTP client panics if it cannot start a
+/// thread.
 pub(crate) struct Resolver;
 
 impl Resolve for Resolver {
@@ -16,7 +17,7 @@ impl Resolve for Resolver {
             let (found, addresses) = oneshot::channel();
             let host = name.as_str().to_owned();
             let asking = thread::Builder::new().spawn(move || {
-                // A command that was interrupted waits no longer.
+                // The receiver is dropped if the request was cancelled.
                 let _ = found.send(look_up(&host));
             });
             let addresses = match asking {
@@ -28,7 +29,7 @@ impl Resolve for Resolver {
     }
 }
 
-/// The addresses of a host, with no port yet. Blocks.
+/// Returns the addresses of a host, with port 0. Blocks.
 fn look_up(host: &str) -> io::Result<Vec<SocketAddr>> {
     Ok((host, 0).to_socket_addrs()?.collect())
 }

@@ -1,30 +1,30 @@
-//! Attempts that are repeated after a pause.
+//! Retry delays and limits.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// A request is given up when the service asks for a longer pause. A stream waits as long as it is told.
+/// The longest `Retry-After` that a request waits for. A request with a longer one fails. A stream has no such limit.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(60);
 
-/// Pauses and bounds of repeated attempts.
+/// The timeouts, delays and limits of retries.
 #[derive(Clone, Copy, Debug)]
 pub struct Timing {
-    /// The pause after the first failure. Each further failure doubles it.
+    /// The delay after the first failure. It doubles with each further failure.
     pub first_delay: Duration,
-    /// The longest pause.
+    /// The maximum delay.
     pub max_delay: Duration,
-    /// A stream that is silent for longer has lost its other end. The service sends a comment every 15 s.
+    /// The time without data after which a stream reconnects. The service sends a comment every 15 s.
     pub silence: Duration,
-    /// Attempts of a request that can be repeated without harm.
+    /// The maximum number of attempts of a request that is safe to repeat.
     pub attempts: u32,
-    /// Connections of a stream that may fail in a row; without a bound if `None`.
+    /// The maximum number of consecutive failed connections of a stream. `None` is unlimited.
     pub stream_attempts: Option<u32>,
 }
 
 impl Default for Timing {
-    /// Six attempts, whose pauses are 15.5 s together, which is longer than a restart of the service.
+    /// Six attempts. Their delays add up to 15.5 s, longer than a restart of the service takes.
     fn default() -> Self {
         Self {
             first_delay: Duration::from_millis(500),
@@ -37,14 +37,14 @@ impl Default for Timing {
 }
 
 impl Timing {
-    /// The pause after that many failures in a row.
+    /// Returns the delay after this number of consecutive failures.
     pub(crate) fn backoff(&self, failures: u32) -> Duration {
         let factor = 2_u32.saturating_pow(failures.saturating_sub(1));
         self.first_delay.saturating_mul(factor).min(self.max_delay)
     }
 }
 
-/// The header `Retry-After`: seconds or a date.
+/// Parses the header `Retry-After`: seconds or a date.
 pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {

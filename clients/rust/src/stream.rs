@@ -1,4 +1,4 @@
-//! Event streams over connections that are closed, lost or silent.
+//! Event streams that reconnect.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -15,24 +15,23 @@ use crate::error::Error;
 
 const EVENT_STREAM: &str = "text/event-stream";
 
-/// Events of one stream. A connection that ends is made again, from the last event that was accepted.
+/// The events of one stream. Reconnects after a connection ends, and continues after the last accepted event.
 pub(crate) struct ReconnectingStream {
     connection: ServiceConnection,
     path: String,
     pub(crate) query: Vec<(String, String)>,
-    /// The id of the last event that was accepted.
+    /// The id of the last accepted event.
     pub(crate) last_id: String,
     ready: VecDeque<SseEvent>,
     state: StreamState,
-    /// Connections in a row that brought no event.
+    /// The number of consecutive connections without an event.
     failures: u32,
 }
 
-/// The answer to a request for a stream; `None` if nothing is left.
+/// A pending request for a stream. It returns `None` if the service has no more events.
 type Opening = Pin<Box<dyn Future<Output = Result<Option<Response>, Error>> + Send>>;
 
-/// All that is under way is here and not on the stack, so that [`ReconnectingStream::next`] can be dropped and called
-/// again.
+/// The state of the connection. It includes pending futures, so [`ReconnectingStream::next`] is cancel safe.
 enum StreamState {
     Pausing {
         until: Instant,
@@ -44,7 +43,7 @@ enum StreamState {
     Open {
         response: Box<Response>,
         decoder: SseDecoder,
-        /// When the last byte came.
+        /// The time at which the last data was received.
         heard_at: Instant,
     },
     Ended,
@@ -65,8 +64,8 @@ impl ReconnectingStream {
         }
     }
 
-    /// The next event, which may have been received before; `None` if the service has no more. An error is an answer
-    /// that will not change.
+    /// Returns the next event, or `None` if the service has no more events. An event may be a duplicate. Returns an
+    /// error if it is permanent or the retry limit is reached.
     pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, Error> {
         loop {
             if let Some(event) = self.ready.pop_front() {
@@ -81,13 +80,13 @@ impl ReconnectingStream {
         }
     }
 
-    /// Counts an event as received.
+    /// Marks an event as received.
     pub(crate) fn accept(&mut self, id: String) {
         self.last_id = id;
         self.failures = 0;
     }
 
-    /// Connects again, because an event has been cut or mixed up on its way.
+    /// Reconnects after an event that cannot be parsed, because it may have been damaged in transit.
     pub(crate) fn reject(&mut self, error: serde_json::Error) -> Result<(), Error> {
         self.ready.clear();
         self.pause(Error::Answer(error))
@@ -141,7 +140,7 @@ impl ReconnectingStream {
         Ok(())
     }
 
-    /// Prepares another connection after a pause, unless the error will not change.
+    /// Schedules a reconnection after a delay. Returns the error if it is permanent or the retry limit is reached.
     fn pause(&mut self, error: Error) -> Result<(), Error> {
         let timing = &self.connection.timing;
         self.failures += 1;
@@ -178,7 +177,7 @@ async fn open(
         return Err(connection.refused(response).await);
     }
     let Some(content_type) = response.headers().get(CONTENT_TYPE) else {
-        // Not even the head is whole.
+        // A response without a content type has an incomplete head.
         return Err(Error::StreamCut(connection.url));
     };
     let content_type = content_type.to_str().unwrap_or_default();

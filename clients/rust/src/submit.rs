@@ -19,10 +19,10 @@ use crate::new_job::NewJob;
 use crate::random::random_hex;
 use crate::upload::{OnProgress, UploadCall, UploadProgress};
 
-/// A future of a call.
+/// The future of a call.
 type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// A submission that begins when it is awaited.
+/// A call of [`Client::submit`](crate::Client::submit). It starts when it is awaited.
 #[must_use = "a job is submitted when this is awaited"]
 pub struct SubmitCall<'a> {
     connection: &'a ServiceConnection,
@@ -31,13 +31,13 @@ pub struct SubmitCall<'a> {
     on_progress: Option<OnProgress>,
 }
 
-/// A submission that is followed to the end of the job. It begins when it is awaited.
+/// A call of [`Client::run`](crate::Client::run). It starts when it is awaited.
 #[must_use = "a job is submitted when this is awaited"]
 pub struct RunCall<'a> {
     submit: SubmitCall<'a>,
 }
 
-/// A job with its uploaded files.
+/// The request body: a job with its uploaded files.
 #[derive(Serialize)]
 struct SubmitBody<'a> {
     #[serde(flatten)]
@@ -62,7 +62,7 @@ impl<'a> SubmitCall<'a> {
         }
     }
 
-    /// Names the request: the same key never creates a second job. Random if not given.
+    /// Sets the idempotency key. Repeated requests with the same key create only one job. The default is a random key.
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         Self {
             idempotency_key: Some(key.into()),
@@ -70,7 +70,7 @@ impl<'a> SubmitCall<'a> {
         }
     }
 
-    /// Calls a function whenever a part of a file has been sent.
+    /// Sets a function that receives the progress of uploads.
     pub fn on_progress(self, report: impl Fn(UploadProgress) + Send + Sync + 'static) -> Self {
         Self {
             on_progress: Some(Arc::new(report)),
@@ -113,21 +113,21 @@ impl<'a> RunCall<'a> {
         }
     }
 
-    /// Names the request: the same key never creates a second job. Random if not given.
+    /// Sets the idempotency key. Repeated requests with the same key create only one job. The default is a random key.
     pub fn idempotency_key(self, key: impl Into<String>) -> Self {
         Self {
             submit: self.submit.idempotency_key(key),
         }
     }
 
-    /// Calls a function whenever a part of a file has been sent.
+    /// Sets a function that receives the progress of uploads.
     pub fn on_progress(self, report: impl Fn(UploadProgress) + Send + Sync + 'static) -> Self {
         Self {
             submit: self.submit.on_progress(report),
         }
     }
 
-    /// Runs the job, and calls a function with each event, in order. The next event waits for it.
+    /// Runs the job and calls a function with each event, in order. The next event waits until the function is done.
     pub async fn on_event<F>(self, handle: impl FnMut(Event) -> F) -> Result<Job, Error>
     where
         F: Future<Output = ()>,
@@ -159,7 +159,7 @@ impl<'a> RunCall<'a> {
         }
         job = match ended {
             Some(job) => job,
-            // The service is newer, and the client cannot read all of its event.
+            // The event may come from a newer service and have a form that this client cannot parse.
             None => {
                 let path = format!("/v1/jobs/{}", job.id);
                 connection
@@ -175,7 +175,7 @@ impl<'a> RunCall<'a> {
     }
 }
 
-/// The job in the event that ended its log.
+/// Returns the job in the last event of a log.
 fn ended_job(event: &Event) -> Option<Job> {
     match event.parse() {
         Ok(

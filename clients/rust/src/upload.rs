@@ -1,4 +1,4 @@
-//! Files to the service.
+//! Uploads of files.
 
 use std::fs::File;
 use std::future::IntoFuture;
@@ -16,24 +16,24 @@ use crate::connection::ServiceConnection;
 use crate::error::Error;
 use crate::file::UploadFile;
 
-/// Bytes of a file that are read at once. The thread reads them itself: to wake another one takes longer.
+/// The chunk size of file reads. Reads block the async thread, because switching to another thread takes longer.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// How much of a file has been sent, in bytes.
+/// The progress of one upload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UploadProgress {
     /// The name of the file.
     pub name: String,
-    /// The bytes that have been sent.
+    /// The number of bytes sent so far.
     pub sent: u64,
     /// The size of the file.
     pub total: u64,
 }
 
-/// Receives the progress of uploads.
+/// The function that receives the progress of uploads.
 pub(crate) type OnProgress = Arc<dyn Fn(UploadProgress) + Send + Sync>;
 
-/// An upload that begins when it is awaited.
+/// An upload. It starts when it is awaited.
 #[must_use = "an upload begins when it is awaited"]
 pub struct UploadCall<'a, T> {
     connection: &'a ServiceConnection,
@@ -54,7 +54,7 @@ impl<'a, T: DeserializeOwned> UploadCall<'a, T> {
         }
     }
 
-    /// Calls a function whenever a part of the file has been sent.
+    /// Sets a function that receives the progress of the upload.
     pub fn on_progress(self, report: impl Fn(UploadProgress) + Send + Sync + 'static) -> Self {
         self.reporting_to(Some(Arc::new(report)))
     }
@@ -67,7 +67,7 @@ impl<'a, T: DeserializeOwned> UploadCall<'a, T> {
     }
 
     async fn send(self) -> Result<T, Error> {
-        // The worst that a repetition does is a file that nobody uses.
+        // Retrying is safe: at worst it leaves an unused file.
         let response = self
             .connection
             .with_retries(true, || {
@@ -119,7 +119,7 @@ impl<'a, T: DeserializeOwned> UploadCall<'a, T> {
     }
 }
 
-/// The content in chunks, each of which is reported when it is taken.
+/// Splits the content into chunks and reports the progress of each chunk when it is read.
 fn chunks(
     name: String,
     total: u64,

@@ -6,33 +6,36 @@ use chrono::{DateTime, Utc};
 use ring::hmac;
 use serde_json::Value;
 
-/// Seconds that the time of a webhook may be from now.
+/// The maximum difference in seconds between the timestamp of a webhook and now.
 const TOLERANCE_SECONDS: u64 = 300;
 
-/// A webhook that is not from the service, or too old. Answer it with status 400.
+/// An error in the verification of a webhook. Respond with status 400, except for [`WebhookError::Secret`].
 #[derive(Debug, thiserror::Error)]
 pub enum WebhookError {
-    /// A header is missing, or not text.
+    /// A header is missing or is not text.
     #[error("the webhook has no header `{0}`")]
     Header(&'static str),
-    /// The time is not a number of seconds, or too far from now.
-    #[error("the webhook was sent more than {TOLERANCE_SECONDS} seconds before or after now")]
+    /// The timestamp is invalid, or too far from the current time.
+    #[error(
+        "the timestamp of the webhook is invalid, or differs from the current time by more than {TOLERANCE_SECONDS} seconds"
+    )]
     Time,
-    /// The secret of this program is malformed.
-    #[error("the secret is not `whsec_` and Base64")]
+    /// The secret that this program passed is malformed.
+    #[error("the secret must be `whsec_` followed by Base64")]
     Secret,
-    /// No signature is that of the body.
-    #[error("no signature of the webhook fits the body and the secret")]
+    /// No signature matches the body and the secret.
+    #[error("no signature matches the body and the secret")]
     Signature,
-    /// The content is signed and not JSON.
+    /// The body has a valid signature but is not JSON.
     #[error("the content of the webhook is not JSON")]
     Content(#[source] serde_json::Error),
 }
 
-/// Returns the content of a webhook that was signed with one of the secrets (`whsec_…`) a short time ago.
+/// Verifies the signature and the timestamp of a webhook and returns its content. A signature with any of the secrets
+/// (`whsec_…`) is accepted.
 ///
-/// `body` is what arrived, byte for byte, and not JSON that was parsed and written again. `header` returns a header by
-/// its name in lower case, such as `|name| request.headers().get(name)?.to_str().ok()`.
+/// `body` is the raw request body, not JSON that was parsed and serialized again. `header` returns a header by its
+/// lower-case name, such as `|name| request.headers().get(name)?.to_str().ok()`.
 pub fn verify_webhook<'a>(
     body: &[u8],
     header: impl Fn(&str) -> Option<&'a str>,
@@ -41,7 +44,7 @@ pub fn verify_webhook<'a>(
     verify_webhook_at(Utc::now(), body, header, secrets)
 }
 
-/// The same at another time than now, for tests.
+/// Verifies a webhook as [`verify_webhook`] does, with `now` as the current time. For tests.
 pub fn verify_webhook_at<'a>(
     now: DateTime<Utc>,
     body: &[u8],
@@ -73,7 +76,7 @@ fn key_of(secret: &str) -> Result<hmac::Key, WebhookError> {
     Ok(hmac::Key::new(hmac::HMAC_SHA256, &key))
 }
 
-/// Whether one of the signatures is right. The comparison takes the same time whichever byte is wrong.
+/// Whether one of the signatures is valid. The comparison takes constant time.
 fn is_signed(signed: &[u8], signatures: &str, key: &hmac::Key) -> bool {
     let mut signatures = signatures.split(' ').filter_map(|signature| {
         let encoded = signature.strip_prefix("v1,")?;

@@ -1,4 +1,4 @@
-// A report of prices: uploads a file, submits a job, follows it, approves its command and downloads the page.
+// Example: uploads a file, submits a job, follows it, approves its command and downloads a page of prices.
 //
 //   SKILLET_URL=http://127.0.0.1:8420 SKILLET_API_KEY=sk_… node example/report.mjs [FOLDER]
 
@@ -19,7 +19,7 @@ const { id } = await client.submit({
   model: "script/bash",
   prompt: PROMPT,
   files: [new File(["rye,3\nspelt,4\n"], "prices.csv")],
-  // Every command waits for a person. Here the person is this program.
+  // Every command waits for approval. This program approves it.
   hooks: { confirm: ["shell.exec"] },
 });
 console.log(`submitted ${id}`);

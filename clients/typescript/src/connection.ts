@@ -1,4 +1,4 @@
-/** A service, the key for it, and how requests are sent. */
+/** The connection to a service: its URL, the API key, and requests with retries. */
 
 import createClient from "openapi-fetch";
 import { defaults } from "#platform";
@@ -8,18 +8,18 @@ import type { paths } from "./schema.js";
 export type Send = (request: Request) => Promise<Response>;
 
 export interface ConnectionOptions {
-  /** The address of the service; `SKILLET_URL`, or in a browser the page's origin, if not given. */
+  /** The URL of the service. The default is `SKILLET_URL`, or the origin of the page in a browser. */
   url?: string;
-  /** The key; `SKILLET_API_KEY`, or in a browser the session, if not given. */
+  /** The API key. The default is `SKILLET_API_KEY`, or the session in a browser. */
   apiKey?: string;
-  /** In place of the global `fetch`. */
+  /** A replacement for the global `fetch`. */
   fetch?: Send;
   timing?: Partial<Timing>;
 }
 
 export type Connection = ReturnType<typeof connect>;
 
-/** `api` repeats requests that can be repeated without harm. `send` sends a request once. */
+/** Creates a connection. `api` retries requests that are safe to repeat. `send` sends a request once. */
 export function connect(options: ConnectionOptions) {
   const { url: baseUrl = "", apiKey } = { ...defaults, ...options };
   if (!/^https?:\/\/./.test(baseUrl)) throw new TypeError("url (SKILLET_URL): it must begin with http:// or https://");
@@ -37,7 +37,7 @@ export function connect(options: ConnectionOptions) {
 }
 
 function isRepeatable({ method, headers, url }: Request): boolean {
-  // An approval is resolved once, however often.
+  // Resolving an approval again is safe: only the first resolution takes effect.
   const isOnce = headers.has("idempotency-key") || url.includes("/v1/approvals/");
   return isOnce || ["GET", "HEAD", "PUT", "DELETE"].includes(method);
 }

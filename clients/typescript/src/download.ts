@@ -1,11 +1,11 @@
-/** Files from the service. */
+/** Downloads of assets. */
 
 import { saveFile } from "#platform";
 import type { Connection } from "./connection.js";
 import { ChecksumError, unwrap } from "./errors.js";
 import type { Asset } from "./types.js";
 
-/** Saves an asset under a temporary name, and renames it if its SHA-256 is right; or returns its content. */
+/** Downloads an asset to a file, or returns its content. The file gets its name only if its SHA-256 matches. */
 export async function download(connection: Connection, asset: Asset, to?: string, signal?: AbortSignal) {
   const content = chunks(connection, asset, signal);
   if (to !== undefined) return saveFile(to, asset.name, content, (sha256) => check(asset, sha256));
@@ -22,7 +22,7 @@ async function* chunks({ api }: Connection, asset: Asset, signal?: AbortSignal) 
   const request = api.GET("/v1/assets/{asset_id}/content", { params, parseAs: "stream", signal: signal ?? null });
   const reader = unwrap(await request)?.getReader();
   try {
-    // Not every browser can iterate over a stream.
+    // Some browsers cannot iterate over a stream.
     for (let read; reader && !(read = await reader.read()).done;) yield read.value;
   } finally {
     await reader?.cancel();

@@ -1,17 +1,17 @@
-/** The errors of the client. A connection that cannot be made is a `TypeError` of `fetch`. */
+/** The errors of the client. A failed connection is a `TypeError` from `fetch`. */
 
 import { retryAfterMs } from "./retry.js";
 import type { Job, Problem } from "./types.js";
 
-/** The service refused a request. */
+/** An error response of the service. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status. */
   readonly status: number;
-  /** The problem's code, for programs. Absent, like the problem, if the answer is not the service's own. */
+  /** The machine-readable code. Like `problem`, undefined if the response does not come from the service itself. */
   readonly code: string | undefined;
   readonly problem: Problem | undefined;
-  /** Milliseconds until the next attempt, if the service names them. */
+  /** The delay from the `Retry-After` header in milliseconds, if present. */
   readonly retryAfterMs: number | undefined;
 
   constructor(response: Response, body: unknown) {
@@ -35,12 +35,12 @@ export class JobFailed extends Error {
   }
 }
 
-/** The content that arrived does not have the SHA-256 of its asset. */
+/** The SHA-256 of the downloaded content does not match the asset. */
 export class ChecksumError extends Error {
   override readonly name = "ChecksumError";
 }
 
-/** The answer to a request for an event stream is something else, such as the page of a proxy. */
+/** The response is not an event stream, for example an HTML page of a proxy. */
 export class StreamError extends Error {
   override readonly name = "StreamError";
 
@@ -50,12 +50,12 @@ export class StreamError extends Error {
   }
 }
 
-/** A webhook is not signed with the secret, or its time is too far from now. Answer it with status 400. */
+/** A webhook has no valid signature, or its timestamp is too far from now. Respond with status 400. */
 export class WebhookError extends Error {
   override readonly name = "WebhookError";
 }
 
-/** The data of a successful request. Any other is an `ApiError`. */
+/** Returns the data of a successful response. Throws `ApiError` for any other response. */
 export function unwrap<T>(result: { data?: T; error?: unknown; response: Response }): T {
   if (!result.response.ok) throw new ApiError(result.response, result.error);
   return result.data as T;

@@ -1,4 +1,4 @@
-/** The milestones of all jobs of the tenant as they come. */
+/** The live milestones of all jobs of a tenant. */
 
 import type { Connection } from "./connection.js";
 import type { operations } from "./schema.js";
@@ -7,25 +7,25 @@ import type { FeedEvent } from "./types.js";
 
 type Query = NonNullable<operations["stream_tenant_events"]["parameters"]["query"]>;
 
-/** Which milestones, and from where: after the cursor `after`, or from now on. */
+/** The filters of the stream, and its start: after the cursor `after`, or now. */
 export interface EventsOptions extends Omit<Query, "types"> {
-  /** Only these types, such as `job.completed`. */
+  /** Filters by event type, such as `job.completed`. */
   types?: string[];
-  /** Only jobs whose metadata has these values; up to three. */
+  /** Filters by metadata values. The service accepts up to three. */
   metadata?: Record<string, string | number | boolean>;
-  /** Ends the iteration with the signal's reason. */
+  /** Stops the iteration, which then throws the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
-/** A place in the stream. */
+/** A position in the stream, with its milestone if there is one. */
 export interface TenantEvent {
-  /** Continues the stream after this place, as `after`. */
+  /** The position. Pass it as `after` to continue after this event. */
   cursor: string;
-  /** The milestone. Undefined where the stream begins, and now and then while the filters let nothing through. */
+  /** The milestone. Undefined at the start of the stream, and periodically while no milestone matches the filters. */
   event: FeedEvent | undefined;
 }
 
-/** Yields each milestone once. It ends only with an error or by the caller. */
+/** Yields each milestone once. Does not end by itself. */
 export function events(connection: Connection, options: EventsOptions = {}) {
   const { types = [], metadata = {}, after = "", signal, ...filters } = options;
   const ofMetadata = Object.entries(metadata).map(([key, value]) => [`metadata.${key}`, value]);

@@ -1,19 +1,19 @@
-/** A job's log as it grows. */
+/** The live log of a job. */
 
 import type { Connection } from "./connection.js";
 import { readStream } from "./stream.js";
 import { isTerminal, type JobEvent } from "./types.js";
 
 export interface FollowOptions {
-  /** Only events after this `seq`. */
+  /** Starts after the event with this `seq`. */
   after?: number;
-  /** Whether to send live text and output; true if not given. */
+  /** Whether to include deltas: live text and live output. The default is true. */
   deltas?: boolean;
-  /** Ends the iteration with the signal's reason. The job continues. */
+  /** Stops the iteration, which then throws the signal's reason. The job keeps running. */
   signal?: AbortSignal | undefined;
 }
 
-/** Yields each event of a job's log once, and ends after the event that ends the log. */
+/** Yields each event of a job's log once, and ends after the last one. */
 export function follow(connection: Connection, job: string, options: FollowOptions = {}) {
   let { after = 0, deltas = true, signal } = options;
   return readStream<JobEvent>(connection, signal, {

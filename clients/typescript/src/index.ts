@@ -1,4 +1,4 @@
-/** Client of Skillet. */
+/** Client of Skillet, a self-hosted HTTP API that runs AI agent jobs and returns files. */
 
 export { Client, type NewJob, type RunOptions, type SubmitOptions } from "./client.js";
 export type { ConnectionOptions } from "./connection.js";

@@ -1,6 +1,6 @@
-/** The parts for browsers, which have no paths, and where only an XMLHttpRequest reports its progress. */
+/** Platform functions for browsers. Browsers have no paths, and only XMLHttpRequest reports upload progress. */
 
-/** The service that the page comes from, with its session. */
+/** The origin of the page, with its session instead of an API key. */
 export const defaults = { url: location.origin, apiKey: undefined };
 
 export async function openFile(_path: string): Promise<never> {
@@ -11,7 +11,7 @@ export async function saveFile(): Promise<never> {
   throw new TypeError("a path works only in Node.js: leave it out, and use the Blob that is returned");
 }
 
-/** Sends a form, and reports how many bytes of it have been sent. */
+/** Sends a form and reports the number of bytes sent so far. */
 export function sendForm(request: Request, form: FormData, report: (sent: number) => void): Promise<Response> {
   return new Promise((resolve, reject) => {
     const xhr = new XMLHttpRequest();

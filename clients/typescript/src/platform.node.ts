@@ -1,4 +1,4 @@
-/** The parts for Node.js: the environment, files, and the progress of an upload. */
+/** Platform functions for Node.js: environment variables, files and upload progress. */
 
 import { createHash, randomUUID } from "node:crypto";
 import { openAsBlob } from "node:fs";
@@ -6,17 +6,17 @@ import { access, rename, rm, stat, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { Send } from "./connection.js";
 
-/** The service and the key of this process. */
+/** The URL and the API key from the environment. */
 export const defaults = { url: process.env.SKILLET_URL, apiKey: process.env.SKILLET_API_KEY };
 
-/** A file that is read as it is sent. */
+/** Opens a file, whose content is read while it is sent. */
 export async function openFile(path: string): Promise<{ name: string; content: Blob }> {
-  // Its error names the path.
+  // The error of `access` includes the path.
   await access(path);
   return { name: basename(path), content: await openAsBlob(path) };
 }
 
-/** Writes to a temporary file beside its place, and renames it if `check` accepts its SHA-256; returns the place. */
+/** Writes to a temporary file and renames it if `check` accepts its SHA-256. Returns the path of the file. */
 export async function saveFile(
   to: string,
   name: string,
@@ -24,7 +24,7 @@ export async function saveFile(
   check: (sha256: string) => void,
 ): Promise<string> {
   const isFolder = (await stat(to).catch(() => undefined))?.isDirectory();
-  // The service says that the name has no folders.
+  // The service sends names without folders. The client does not rely on it.
   const path = isFolder ? join(to, basename(name)) : to;
   const temporary = join(dirname(path), `.${basename(path)}.${randomUUID()}`);
   const hash = createHash("sha256");
@@ -42,10 +42,10 @@ export async function saveFile(
   }
 }
 
-/** Receives the number of bytes that have been sent. */
+/** Receives the number of bytes sent so far. */
 type Report = (sent: number) => void;
 
-/** Sends a form, and reports how many bytes of it have been sent. */
+/** Sends a form and reports the number of bytes sent so far. */
 export function sendForm(request: Request, _form: FormData, report: Report, send: Send): Promise<Response> {
   let sent = 0;
   const counter = new TransformStream<Uint8Array, Uint8Array>({
@@ -54,7 +54,7 @@ export function sendForm(request: Request, _form: FormData, report: Report, send
       controller.enqueue(chunk);
     },
   });
-  // The types of the DOM lack `duplex`, which a body that is streamed needs.
+  // A streamed body needs `duplex`, which the DOM types lack.
   const init: RequestInit & { duplex: "half" } = { body: request.body!.pipeThrough(counter), duplex: "half" };
   return send(new Request(request, init));
 }

@@ -1,29 +1,29 @@
-/** Attempts that are repeated after a pause. */
+/** Retry delays and limits. */
 
-/** Times in milliseconds. */
+/** The timeouts and delays of retries, in milliseconds. */
 export interface Timing {
-  /** The pause after the first failure. Each further failure doubles it. */
+  /** The delay after the first failure. It doubles with each further failure. */
   firstDelayMs: number;
   maxDelayMs: number;
-  /** A stream that is silent for longer has lost its other end. The service sends a comment every 15 s. */
+  /** The time without data after which a stream reconnects. The service sends a comment every 15 s. */
   silenceMs: number;
 }
 
 export const DEFAULT_TIMING: Timing = { firstDelayMs: 500, maxDelayMs: 10_000, silenceMs: 45_000 };
-/** Attempts of a request. Their pauses are 15.5 s together, which is longer than a restart of the service. */
+/** The maximum number of attempts. Their delays add up to 15.5 s, longer than a restart of the service takes. */
 const MAX_ATTEMPTS = 6;
-/** A request is given up when the service asks for a longer pause. A stream waits as long as it is told. */
+/** The longest `Retry-After` that a request waits for. A request with a longer one fails. Streams have no limit. */
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Statuses of answers that may change. */
+/** Response statuses after which the same request may succeed later. */
 export const TRANSIENT = new Set([408, 425, 429, 500, 502, 503, 504]);
 
-/** The pause after that many failures in a row. */
+/** Returns the delay after this number of consecutive failures. */
 export function backoffMs(timing: Timing, failures: number): number {
   return Math.min(timing.maxDelayMs, timing.firstDelayMs * 2 ** (failures - 1));
 }
 
-/** The header `Retry-After`: seconds or a date. */
+/** Parses the header `Retry-After`: seconds or a date. */
 export function retryAfterMs({ headers }: Response): number | undefined {
   const header = headers.get("retry-after") ?? "";
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
@@ -41,8 +41,8 @@ export async function sleep(ms: number, signal?: AbortSignal | null): Promise<vo
 }
 
 /**
- * Makes a request until it has an answer that repeating it would not change. A request that is not repeatable may have
- * been carried out before its connection was lost, so it is repeated only if the service refused it for its rate.
+ * Repeats an attempt until it succeeds, fails permanently or reaches the limit of attempts. A request that is not
+ * repeatable may have been executed before its connection was lost. Such a request is repeated only after status 429.
  */
 export async function withRetries<T extends { response: Response }>(
   attempt: () => Promise<T>,

@@ -1,15 +1,15 @@
-/** Event streams over connections that are closed, lost or silent. */
+/** Event streams that reconnect after a connection is closed, lost or silent. */
 
 import { createParser, type EventSourceMessage } from "eventsource-parser";
 import type { Connection, Send } from "./connection.js";
 import { ApiError, StreamError, unwrap } from "./errors.js";
 import { backoffMs, sleep, TRANSIENT } from "./retry.js";
 
-/** What one kind of stream has of its own. */
+/** The request and the event parser of one kind of stream. */
 interface Source<T> {
-  /** Asks for the events after the last one that was received. */
+  /** Requests the events after the last one received. */
   open: (init: { parseAs: "stream"; fetch: Send; signal: AbortSignal }) => Promise<Answer>;
-  /** The event of a message; undefined if it was received before. */
+  /** Returns the event of a message, or undefined if it was received before. */
   receive: (message: EventSourceMessage) => T | undefined;
   isLast?: (event: T) => boolean;
 }
@@ -17,8 +17,8 @@ interface Source<T> {
 type Answer = { data?: ReadableStream | null; error?: unknown; response: Response };
 
 /**
- * Yields each event once, until the last. An answer that will not change, such as 401, 403 or 404, is an `ApiError`; one
- * that is no event stream is a `StreamError`. After anything else the connection is made again.
+ * Yields each event once, and ends after the last one. Throws `ApiError` on a permanent error, such as 401, 403 or 404,
+ * and `StreamError` if the response is not an event stream. Reconnects after any other error.
  */
 export async function* readStream<T>({ send, timing }: Connection, signal: AbortSignal | undefined, source: Source<T>) {
   for (let failures = 1; ; failures++) {
@@ -29,7 +29,7 @@ export async function* readStream<T>({ send, timing }: Connection, signal: Abort
       const body = unwrap(answer);
       if (answer.response.status === 204) return;
       const type = answer.response.headers.get("content-type");
-      // An answer without a type has been cut, too.
+      // A response without a content type has an incomplete head.
       if (!body || type === null) throw new TypeError("the answer has no content");
       if (!type.startsWith("text/event-stream")) throw new StreamError(type);
       for await (const message of messages(body, attempt)) {
@@ -51,7 +51,7 @@ export async function* readStream<T>({ send, timing }: Connection, signal: Abort
 
 type Attempt = ReturnType<typeof startAttempt>;
 
-/** One connection, which ends when a step of it takes too long. */
+/** Starts a connection. It is aborted if a step takes longer than `silenceMs`. */
 function startAttempt(silenceMs: number, outer?: AbortSignal) {
   const controller = new AbortController();
   const end = () => controller.abort();

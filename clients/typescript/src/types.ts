@@ -1,4 +1,4 @@
-/** Names for the schemas of the OpenAPI document that the verbs use. */
+/** Short names for the schemas of the OpenAPI document that the client uses. */
 
 import type { components } from "./schema.js";
 
@@ -11,16 +11,19 @@ export type FeedEvent = Schemas["FeedEvent"];
 export type Job = Schemas["Job"];
 export type Output = Schemas["Output"];
 export type Problem = Schemas["Problem"];
-/** An event of a type that this version knows. */
+/** An event of a type that this version supports. */
 export type KnownEvent = Schemas["Event"];
-/** The event that ends a log. Its data is the job. */
+/** The last event of a log. Its data is the job. */
 export type TerminalEvent = Extract<KnownEvent, { type: "job.completed" | "job.failed" | "job.cancelled" }>;
 
-/** Stands for the types that this version does not know: TypeScript must see that they are none of the others. */
+/**
+ * A placeholder for event types that this version does not support. It is an enum so that TypeScript can distinguish it
+ * from the supported types.
+ */
 declare enum UnknownType {
   Any = "any",
 }
-/** An event of a type that a later version of the service added, as it came. */
+/** An event, unparsed, of a type that this version does not support. */
 export interface UnknownEvent {
   seq: number;
   type: UnknownType;

@@ -1,11 +1,11 @@
-/** Files to the service. */
+/** Uploads of files. */
 
 import { openFile, sendForm } from "#platform";
 import type { Connection } from "./connection.js";
 import { unwrap } from "./errors.js";
 import { withRetries } from "./retry.js";
 
-/** How much of a file has been sent, in bytes. */
+/** The progress of one upload, in bytes. */
 export interface Progress {
   name: string;
   sent: number;
@@ -17,7 +17,7 @@ export interface UploadOptions {
   signal?: AbortSignal | undefined;
 }
 
-/** Uploads a `File`, a `Blob`, or in Node.js the file at a path. It is read as it is sent. */
+/** Uploads a `File`, a `Blob`, or the file at a path (Node.js). The content is read while it is sent. */
 export async function upload({ api, send, timing }: Connection, file: string | Blob, options: UploadOptions = {}) {
   const { onProgress, signal } = options;
   const named = { name: file instanceof File ? file.name : "file", content: file as Blob };
@@ -27,7 +27,7 @@ export async function upload({ api, send, timing }: Connection, file: string | B
   const total = content.size;
   let reported = -1;
   const report = (sentOfForm: number) => {
-    // The form has a few bytes more than the file.
+    // The form is slightly larger than the file.
     const sent = Math.min(sentOfForm, total);
     if (sent > reported) onProgress?.({ name, sent: (reported = sent), total });
   };
@@ -37,9 +37,9 @@ export async function upload({ api, send, timing }: Connection, file: string | B
       bodySerializer: () => form,
       fetch: (request) => (onProgress ? sendForm(request, form, report, send) : send(request)),
       signal: signal ?? null,
-      // To follow one, Node.js would keep the whole body in memory.
+      // To follow a redirect, Node.js would keep the whole body in memory.
       redirect: "error",
     });
-  // The worst that a repetition does is an asset that nobody uses.
+  // Retrying is safe: at worst it leaves an unused asset.
   return unwrap(await withRetries(attempt, true, timing, signal));
 }

@@ -3,9 +3,11 @@
 import { WebhookError } from "./errors.js";
 
 /**
- * Returns the content of a webhook that was signed with a secret (`whsec_…`) a short time ago. Any other is a
- * `WebhookError`. `body` is what arrived, byte for byte, and not JSON that was parsed and written again. One of
- * several secrets is enough. The time may be `toleranceSeconds` from `now`, which replaces the clock.
+ * Verifies the signature and the timestamp of a webhook and returns its content. A signature with any of the secrets
+ * (`whsec_…`) is accepted. Throws `WebhookError` if the verification fails.
+ *
+ * `body` is the raw request body, not JSON that was parsed and serialized again. The timestamp may differ from `now`,
+ * by default the current time, by up to `toleranceSeconds`.
  */
 export async function verifyWebhook(
   body: string | Uint8Array,
@@ -25,9 +27,9 @@ export async function verifyWebhook(
   const content = typeof body === "string" ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${header("id")}.${header("timestamp")}.${content}`);
   const keys = await Promise.all([secrets].flat().map(importKey));
-  // The others have another version, or are not the 32 bytes of a SHA-256.
+  // Other signatures have another version or are not Base64 of 32 bytes.
   for (const [signature] of header("signature").matchAll(/(?<=^v1,| v1,)[A-Za-z0-9+/]{43}=(?= |$)/g)) {
-    // This takes the same time whichever byte is wrong.
+    // The comparison takes constant time.
     const isRight = (key: CryptoKey) => crypto.subtle.verify("HMAC", key, decode(signature), signed);
     if ((await Promise.all(keys.map(isRight))).includes(true)) return JSON.parse(content);
   }

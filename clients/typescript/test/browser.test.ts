@@ -1,4 +1,4 @@
-/** The client in a page of a browser. */
+/** The client in a web page. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -18,7 +18,7 @@ const IMPORTS = {
   "openapi-fetch": "/node_modules/openapi-fetch/dist/index.mjs",
 };
 
-/** Runs in the page, which is of the service's own origin. */
+/** The program of the page, which has the same origin as the service. */
 const PROGRAM = `
 import { Client } from "skillet-client";
 const { apiKey, report } = await (await fetch("/parameters")).json();
@@ -86,7 +86,7 @@ function start(program: string, profile: string, address: string): ChildProcess 
   return spawn(program, [...flags, address], { stdio: "ignore" });
 }
 
-/** The page, the client's files, and the service. */
+/** Serves the page and the client's files, and forwards API requests to the service. */
 async function serve(
   request: http.IncomingMessage,
   response: http.ServerResponse,

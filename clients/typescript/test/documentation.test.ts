@@ -1,4 +1,4 @@
-/** The programs of the documentation, the example, and the package. */
+/** Tests of the documentation's programs, the example and the package. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -12,7 +12,7 @@ import { ROOT } from "./service.js";
 const run = promisify(execFile);
 const root = ROOT.pathname;
 
-/** The blocks of a page that are TypeScript. */
+/** Returns the TypeScript code blocks of a page. */
 async function programs(page: string): Promise<string[]> {
   const text = await readFile(new URL(page, ROOT), "utf8");
   return [...text.matchAll(/^(`{3,})ts\n(.*?)^\1$/gms)].map(([, , program]) => program ?? "");
@@ -28,7 +28,7 @@ test("the programs of the README and of docs/clients.md are compiled and run", a
   const config = { extends: "../../tsconfig.json", compilerOptions, include: ["."] };
   await writeFile(join(folder, "tsconfig.json"), JSON.stringify(config));
   await run(join(root, "node_modules/.bin/tsc"), ["--project", folder]);
-  // One that serves does not end.
+  // A program that starts a server does not end.
   const ending = all.flatMap((program, index) => (program.includes(".listen(") ? [] : [index]));
   for (const index of ending) await run(process.execPath, [`${index}.js`], { cwd: join(folder, "out") });
   assert(ending.length > 4);

@@ -1,4 +1,4 @@
-/** Following the milestones of all jobs over connections that break. */
+/** Tests of the milestone stream over broken connections. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
@@ -7,9 +7,9 @@ import { ApiError, type EventsOptions, type FeedEvent, StreamError, type TenantE
 import { type Fault, startProxy } from "./proxy.js";
 import { apiKey, client, QUICK, shell, url } from "./service.js";
 
-/** The jobs of this file, and no others. */
+/** The metadata of the jobs of this file, used as a filter. */
 const metadata = { batch: randomUUID() };
-/** The place before them. */
+/** The cursor before these jobs. */
 let start: string;
 let whole: FeedEvent[];
 let bytes: number;
@@ -23,7 +23,7 @@ before(async () => {
   const query = { after: start, ...{ "metadata.batch": metadata.batch } };
   do whole = (await client().api.GET("/v1/events", { params: { query } })).data?.data ?? [];
   while (
-    // A milestone is visible when no older transaction is open.
+    // A milestone is visible only after all older transactions have ended.
     whole.length < 6
   );
   assert.deepEqual(types(whole), Array(2).fill(["job.queued", "job.started", "job.completed"]).flat());
@@ -50,7 +50,7 @@ async function first(events: AsyncGenerator<TenantEvent, void>): Promise<TenantE
   throw new Error("the stream has ended");
 }
 
-/** The milestones up to the last, and the cursors that came with them. */
+/** Returns the first `count` milestones, and the cursors received with them. */
 async function collect(events: AsyncIterable<TenantEvent>, count = whole.length) {
   const found: FeedEvent[] = [];
   const cursors: string[] = [];
@@ -62,7 +62,7 @@ async function collect(events: AsyncIterable<TenantEvent>, count = whole.length)
   return { found, cursors };
 }
 
-/** The milestones through a proxy that damages only some connections. */
+/** Follows the milestones through a proxy that damages only some connections. */
 async function through(fault: (count: number) => Fault | undefined, options: EventsOptions = {}) {
   const proxy = await startProxy(({ count }) => fault(count));
   closers.push(proxy.close);
@@ -117,7 +117,10 @@ test("filters are combined", async () => {
   const { found } = await collect(client().events(options), 4);
   assert.deepEqual(types(found), ["job.queued", "job.completed", "job.queued", "job.completed"]);
   const refused = collect(client().events({ types: ["tool.output"] }));
-  await assert.rejects(refused, (error) => error instanceof ApiError && /`tool.output` is no type/.test(error.message));
+  await assert.rejects(
+    refused,
+    (error) => error instanceof ApiError && /`tool.output` is not a type/.test(error.message),
+  );
 });
 
 for (const status of [400, 401, 403, 404, 410]) {
@@ -131,7 +134,7 @@ for (const status of [400, 401, 403, 404, 410]) {
 }
 
 test("a cursor that is too old is the service's problem", async () => {
-  // The same place before the database was restored.
+  // The same position, as a cursor from before a database restore.
   const [, ...position] = Buffer.from(start, "base64url").toString().split(".");
   const expired = Buffer.from(["9", ...position].join(".")).toString("base64url");
   const events = client().events({ after: expired });

@@ -1,4 +1,4 @@
-/** Uploads and downloads. */
+/** Tests of uploads and downloads. */
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -44,7 +44,7 @@ test("80 MB go up and down in little memory, with progress", async () => {
   const large = await transfer(80_000_000);
   assert(large.grows && large.last === 80_000_000, JSON.stringify(large));
   assert(large.reports > 100, JSON.stringify(large));
-  // Node.js keeps garbage for a while, but its amount does not grow with the file.
+  // Node.js delays garbage collection, but the amount of garbage does not grow with the file.
   assert(large.kib - small.kib < 80_000, `${small.kib} KiB for 0.1 MB, ${large.kib} KiB for 80 MB`);
 });
 

@@ -1,4 +1,4 @@
-/** Following a job over connections that break. */
+/** Tests of following a job over broken connections. */
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -17,7 +17,7 @@ before(async () => {
   bytes = (await (await fetch(`${url}/v1/jobs/${job}/stream`, { headers })).arrayBuffer()).byteLength;
 });
 
-/** Longer than a slow machine takes to answer, and short enough to wait for. */
+/** A silence timeout that is longer than a response of a slow machine, and short enough for a test. */
 const IMPATIENT = { ...QUICK, silenceMs: 8000 };
 const closers: (() => void)[] = [];
 after(() => closers.forEach((close) => close()));
@@ -52,7 +52,7 @@ for (const [kind, step, parallel, timing] of [
 
 test("a job that runs is followed over many connections", async () => {
   const { id } = await client().submit(shell("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"));
-  // The largest event is the last, and has to get through.
+  // The last event is the largest. The limit grows so that this event arrives in the end.
   const fault = (count: number): Fault => ({ kind: count % 2 ? "close" : "reset", after: 400 * count });
   const { events, proxy } = await through(fault, id);
   assert.deepEqual(await collect(events), await log(id));
@@ -65,7 +65,7 @@ test("a connection is made again after the last event", async () => {
   const path = `GET /v1/jobs/${job}/stream?deltas=true`;
   const [first, ...again] = proxy.requests;
   assert.equal(first, `${path} 0`);
-  // More than one if the request met the end of the connection that the first one had used.
+  // There is more than one request if a request used the first connection while it was being closed.
   assert.deepEqual(new Set(again), new Set([`${path} ${whole.length - 1}`]));
 });
 

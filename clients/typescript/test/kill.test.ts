@@ -1,4 +1,4 @@
-/** A program that is killed between the creation of a job and the answer. */
+/** Test of a program that is killed after a job is created and before the response arrives. */
 
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
@@ -8,7 +8,7 @@ import { test } from "node:test";
 import { startProxy } from "./proxy.js";
 import { client, ROOT } from "./service.js";
 
-/** Submits a job with a key of its own. */
+/** Starts a program that submits a job with an idempotency key. */
 function submit(url: string, key: string): ChildProcess {
   const program = new URL("build/test/submit.js", ROOT).pathname;
   const env = { ...process.env, SKILLET_URL: url };

@@ -1,29 +1,29 @@
-/** A proxy before the service that damages answers. */
+/** A proxy in front of the service that damages responses. */
 
 import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { url } from "./service.js";
 
-/** What happens to an answer. */
+/** A fault in a response. */
 export type Fault =
-  /** The body ends after that many bytes: as if it were complete, with a reset, or with silence. */
+  /** The body ends after this number of bytes: with a normal close, with a reset, or with silence. */
   | { kind: "close" | "reset" | "silence"; after: number }
-  /** The service does what was asked, and the connection is reset before its answer. */
+  /** The service executes the request, and the connection is reset before the response. */
   | { kind: "lost" }
-  /** The proxy answers itself. */
+  /** The proxy responds itself. */
   | { kind: "answer"; status: number; headers?: Record<string, string>; body?: string }
-  /** The answer is changed. */
+  /** The proxy edits the response. */
   | { kind: "edit"; edit: (text: string) => string };
 
 /**
- * Chooses the fault of a request. `count` is its number among those with its method and path, from 1. `number` is N
- * where the client's URL ends with `/N`, which the service does not see.
+ * Returns the fault for a request. `count` is the number of requests with its method and path, including this one.
+ * `number` is N if the client's URL ends with `/N`. The proxy removes this suffix.
  */
 export type Plan = (request: { method: string; path: string; count: number; number: number }) => Fault | undefined;
 
 export interface Proxy {
   url: string;
-  /** The requests that came: method, path and `Last-Event-ID`. */
+  /** The received requests: method, path and `Last-Event-ID`. */
   requests: string[];
   close: () => void;
 }
@@ -68,7 +68,7 @@ function forward(
   upstream.on("response", (answer) => {
     answer.on("error", () => response.destroy());
     if (fault?.kind === "lost") return void response.socket?.resetAndDestroy();
-    // Another request would meet the end of this connection.
+    // Otherwise another request could reuse this connection while it is being closed.
     response.writeHead(answer.statusCode ?? 502, { ...answer.headers, connection: "close" });
     response.flushHeaders();
     if (fault === undefined) answer.pipe(response);
@@ -77,7 +77,7 @@ function forward(
   });
 }
 
-/** Passes the first bytes on, and ends. */
+/** Forwards the first bytes and ends the response. */
 function cut(
   answer: http.IncomingMessage,
   response: http.ServerResponse,
@@ -88,7 +88,7 @@ function cut(
     answer.destroy();
     const { socket } = response;
     if (kind === "close") response.end(() => socket?.end());
-    // What was written before arrives first.
+    // The bytes written before must arrive first.
     else if (kind === "reset") setImmediate(() => response.socket?.resetAndDestroy());
   };
   if (left === 0) return end();
@@ -101,7 +101,7 @@ function cut(
   answer.on("end", () => left > 0 && response.end());
 }
 
-/** Replaces the whole answer, when it is there. */
+/** Edits the whole response body, once it is complete. */
 function edit(answer: http.IncomingMessage, response: http.ServerResponse, change: (text: string) => string): void {
   const chunks: Buffer[] = [];
   answer.on("data", (chunk: Buffer) => chunks.push(chunk));

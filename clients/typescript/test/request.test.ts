@@ -1,4 +1,4 @@
-/** Requests that are repeated, and those that are not. */
+/** Tests of requests that are retried, and of requests that are not. */
 
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";

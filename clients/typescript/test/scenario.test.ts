@@ -1,4 +1,4 @@
-/** The scenario of `clients/scenario.md`. */
+/** Test of the scenario in `clients/scenario.md`. */
 
 import assert from "node:assert/strict";
 import { createHash, randomUUID } from "node:crypto";

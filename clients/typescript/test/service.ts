@@ -1,4 +1,4 @@
-/** The service that the tests use, and the scenario that all clients play. */
+/** The service that the tests use, and the scenario shared by all clients. */
 
 import { readFileSync } from "node:fs";
 import { type ConnectionOptions, type CreateJob, Client, type JobEvent } from "skillet-client";
@@ -20,19 +20,19 @@ interface Scenario {
 export const scenario = JSON.parse(readFileSync(new URL("../scenario.json", ROOT), "utf8")) as Scenario;
 export const url = variable("SKILLET_URL");
 export const apiKey = variable("SKILLET_API_KEY");
-/** Short pauses. */
+/** Short retry delays. */
 export const QUICK = { firstDelayMs: 1, maxDelayMs: 4 };
 
 export function client(options: Partial<ConnectionOptions> = {}): Client {
   return new Client({ url, apiKey, ...options });
 }
 
-/** A job of the offline model that runs a command. */
+/** Returns a job for the offline model that runs a command. */
 export function shell(command: string): CreateJob {
   return { skill: "shell", model: "script/bash", prompt: `\`\`\`bash\n${command}\n\`\`\`` };
 }
 
-/** The log as the service keeps it. */
+/** Returns the stored log of a job. */
 export async function log(job: string): Promise<JobEvent[]> {
   const params = { path: { job_id: job }, query: { limit: 1000 } };
   const { data } = await client().api.GET("/v1/jobs/{job_id}/events", { params });

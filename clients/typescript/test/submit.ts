@@ -1,4 +1,4 @@
-/** A program that submits a job with the key that it is given, and prints its id. */
+/** A program that submits a job with the given idempotency key and prints its id. */
 
 import { client, shell } from "./service.js";
 

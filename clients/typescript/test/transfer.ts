@@ -1,4 +1,4 @@
-/** A program that uploads the file at a path and downloads it to another, and prints the most memory it had, in KiB. */
+/** A program that uploads a file, downloads it to another path and prints its peak memory in KiB. */
 
 import { client } from "./service.js";
 

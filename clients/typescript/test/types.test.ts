@@ -1,10 +1,10 @@
-/** The types of events. */
+/** Tests of the event types. */
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type UnknownEvent, isTerminal, type Job, type JobEvent } from "skillet-client";
 
-/** A comparison of `type` gives the data of the event, and what no branch takes is of a later version. */
+/** Comparing `type` narrows the type of `data`. The `default` branch gets the unsupported types. */
 function describe(event: JobEvent): string {
   if (isTerminal(event)) {
     const job: Job = event.data;

@@ -1,4 +1,4 @@
-/** Signatures of webhooks: the vectors of all clients. */
+/** Tests of webhook signatures with the vectors shared by all clients. */
 
 import assert from "node:assert/strict";
 import { createHmac, randomBytes } from "node:crypto";

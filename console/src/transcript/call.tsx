@@ -1,4 +1,4 @@
-/** A tool call: one line, which unfolds to its input and output, and the card that asks for its approval. */
+/** A tool call: one line that expands to its input and output, and the card for its approval. */
 
 import { useState } from "preact/hooks";
 import { client } from "../api.js";
@@ -20,7 +20,7 @@ const ICONS: Record<CallStatus, IconName> = {
   unknown: "warning",
   cancelled: "dash",
 };
-/** Lines of a running call that are shown without unfolding. */
+/** The number of output lines shown for a running call that is not expanded. */
 const TAIL_LINES = 12;
 
 export function CallView({ call }: { call: Call }) {
@@ -62,7 +62,7 @@ interface ApprovalCardProps {
   onAnswered?: () => void;
 }
 
-/** Approve or deny, with the time that is left. */
+/** The controls that approve or deny a call, with the remaining time. */
 export function ApprovalCard({ id, expiresAt, input, onAnswered }: ApprovalCardProps) {
   const [reason, setReason] = useState<string>();
   const [isSending, setSending] = useState(false);

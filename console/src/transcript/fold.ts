@@ -1,4 +1,4 @@
-/** One event more: a pure function from a transcript to the next. What has not changed stays the same object. */
+/** A reducer that applies one event to a transcript. Unchanged items stay the same objects. */
 
 import type { JobEvent, KnownEvent } from "../../../clients/typescript/src/types.js";
 import { words } from "../format.js";
@@ -53,7 +53,7 @@ function foldItems(items: Item[], event: KnownEvent): Item[] {
   }
 }
 
-/** What is worth a line of its own. */
+/** Returns the note for an event, or undefined if the event has none. */
 function noteOf(event: KnownEvent): Note | undefined {
   const note = (text: string, tone: Note["tone"] = "quiet"): Note => ({
     kind: "note",
@@ -78,7 +78,7 @@ function noteOf(event: KnownEvent): Note | undefined {
   }
 }
 
-/** Changes the turn that is open, or begins one. A late text of a turn that has ended begins no other. */
+/** Changes the open turn, or starts a new turn. */
 function withOpenTurn(items: Item[], { seq, at }: KnownEvent, change: (turn: Turn) => Turn): Item[] {
   const last = items.findLastIndex((item) => item.kind === "turn" || item.kind === "attempt");
   const item = items[last];
@@ -112,7 +112,7 @@ function newCall(seq: number, id: string): Call {
   return { id, seq, tool: "", input: {}, status: "pending", output: "", isTruncated: false };
 }
 
-/** Changes a call in the turn that made it, or in the last turn. */
+/** Changes a call in the turn that made it. An unknown call is added to the open turn, or to a new turn. */
 function withCall(items: Item[], event: KnownEvent, id: string, change: (call: Call) => Call): Item[] {
   const owner = items.findLastIndex((item) => item.kind === "turn" && item.calls.some((call) => call.id === id));
   const turn = items[owner];
@@ -146,7 +146,7 @@ function resolveCall(call: Call, { data }: Of<"approval.resolved">): Call {
   return { ...call, approval };
 }
 
-/** After the end of an attempt nothing runs any more. */
+/** Closes a turn at the end of an attempt and marks its unfinished calls as cancelled. */
 function closed(item: Item): Item {
   if (item.kind !== "turn") return item;
   const isRunning = (call: Call) => call.status === "running" || call.status === "pending";

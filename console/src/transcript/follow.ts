@@ -1,4 +1,4 @@
-/** The log of a job as it grows: applied once a frame, and only while the page is visible. */
+/** The live log of a job. Events are applied once per frame, and only while the page is visible. */
 
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
@@ -15,9 +15,9 @@ export interface Log {
   isFollowing: Signal<boolean>;
 }
 
-/** Pages in the background get no frames, but timers. */
+/** The delay of the fallback timer. Background pages have timers but no animation frames. */
 const FALLBACK_MS = 250;
-/** Deltas are not stored, so the raw log does without. */
+/** The delta event types. Deltas are not stored, so the raw log excludes them. */
 const LIVE = ["message.delta", "reasoning.delta", "tool.output"];
 
 export function useLog(job: string): Log {

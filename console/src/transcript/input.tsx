@@ -1,11 +1,11 @@
-/** The input of a tool call: each field as text, and an edit of a file as its difference. */
+/** The input of a tool call: each field as text, and a file edit as a diff. */
 
 import { words } from "../format.js";
 import { Highlighted, languageOf } from "../ui/code.js";
 import { Diff } from "../ui/diff.js";
 import { JsonTree, Value } from "../ui/json_tree.js";
 
-/** Characters of a short field. */
+/** The maximum number of characters of a short field. */
 const MAX_SHORT = 60;
 
 type Fields = Record<string, unknown>;
@@ -37,13 +37,13 @@ export function ToolInput({ input }: { input: unknown }) {
   );
 }
 
-/** Whether a field is as well on one line with its name. Commands are not: they are what is read and approved. */
+/** Whether a field fits on one line with its name. Commands get their own block because people approve them. */
 function isShort(name: string, value: unknown): boolean {
   if (typeof value !== "string") return typeof value !== "object";
   return name !== "command" && value.length <= MAX_SHORT && !value.includes("\n");
 }
 
-/** The language of a field: commands are for a shell, and the content of a file goes by its name. */
+/** Returns the language of a field: `bash` for commands, and the file extension for file content. */
 function languageIn(input: Fields, name: string): string {
   if (name === "command") return "bash";
   return name === "content" && typeof input["path"] === "string" ? languageOf(input["path"]) : "";

@@ -1,4 +1,4 @@
-/** A job's log as spans of time: what it did, and what it waited for. */
+/** The time spans of a job, computed from its log: model, tools, and waiting. */
 
 import type { JobEvent, KnownEvent } from "../../../clients/typescript/src/types.js";
 import { count } from "../format.js";
@@ -13,18 +13,18 @@ export interface Span {
   seq: number;
   name: string;
   attempt: number;
-  /** Instants in milliseconds. */
+  /** The start and the end, in milliseconds since the epoch. */
   from: number;
   to: number;
   isFailed: boolean;
 }
 
-/** The spans by their beginnings. Those that have not ended reach until now. */
+/** Returns the spans sorted by start. Spans without an end extend to `now`. */
 export function spansOf(events: JobEvent[], now: number): Span[] {
   const spans: Span[] = [];
   const open = new Map<string, Span>();
   let attempt = 0;
-  /** Since when the model may be thinking; undefined between attempts. */
+  /** The time since which the model may be working; undefined between attempts. */
   let idleSince: number | undefined;
   const begin = (key: string, kind: SpanKind, name: string, { seq, at }: KnownEvent) => {
     const from = Date.parse(at);
@@ -96,7 +96,7 @@ function modelName({ model, usage }: Reply): string {
   return tokens ? `${model} · ${count(tokens)} tokens` : model;
 }
 
-/** Removes the time in which a job only waited, so that short spans can be seen beside long waits. */
+/** Removes the waiting time, so that short spans stay visible in jobs with long waits. */
 export function withoutWaiting(spans: Span[]): Span[] {
   const isWaiting = ({ kind }: Span) => kind === "queue" || kind === "approval";
   const waits = spans.filter(isWaiting);

@@ -1,4 +1,4 @@
-/** A job's log as what a reader sees: attempts, turns, calls and notes. */
+/** The state of a transcript: attempts, turns, calls and notes. */
 
 import type { Job, Schemas } from "../api.js";
 
@@ -18,7 +18,7 @@ export interface Call {
   tool: string;
   input: unknown;
   status: CallStatus;
-  /** What it has printed; its whole output once it has ended. */
+  /** The output so far, or the full output after the call has ended. */
   output: string;
   isTruncated: boolean;
   exitCode?: number | undefined;
@@ -26,7 +26,7 @@ export interface Call {
   approval?: CallApproval | undefined;
 }
 
-/** One answer of the model, with the calls that it made. */
+/** One model reply with its tool calls. */
 export interface Turn {
   kind: "turn";
   seq: number;
@@ -34,7 +34,7 @@ export interface Turn {
   text: string;
   reasoning: string;
   calls: Call[];
-  /** Whether more of it may come. */
+  /** Whether more content may follow. */
   isOpen: boolean;
   model?: string;
   usage?: Schemas["Tokens"];

@@ -1,6 +1,6 @@
-/** A tool call in short: what it does, and what it printed. */
+/** The summary and the printed output of a tool call. */
 
-/** The first thing of an input that tells what a call does. */
+/** Returns the first line of the first non-empty string in an input. */
 export function summary(input: unknown): string {
   if (typeof input !== "object" || input === null) return String(input ?? "");
   const values = Object.values(input);
@@ -8,7 +8,7 @@ export function summary(input: unknown): string {
   return String(first).trim().split("\n", 1)[0] ?? "";
 }
 
-/** What a program printed, if an output is JSON with its streams. */
+/** Returns the printed text of an output that is JSON with `stdout` and `stderr`, or else the output itself. */
 export function printed(output: string): string {
   if (!output.startsWith('{"')) return output;
   try {

@@ -1,4 +1,4 @@
-/** The timeline of a job: a row for each span, and a scale. */
+/** The timeline of a job: one row per span, and a scale. */
 
 import { useState } from "preact/hooks";
 import type { JobEvent } from "../../../clients/typescript/src/types.js";
@@ -6,7 +6,7 @@ import { duration, now } from "../format.js";
 import { type Span, type SpanKind, spansOf, withoutWaiting } from "./spans.js";
 
 const KINDS: Record<SpanKind, string> = { queue: "Queue", model: "Model", tool: "Tool", approval: "Approval" };
-/** Spans that are shown at once. */
+/** The number of spans shown at first and added by each click on "Show more". */
 const PAGE = 300;
 const TICKS = [0, 0.5, 1];
 

@@ -11,7 +11,7 @@ import { CallView } from "./call.js";
 import type { Log } from "./follow.js";
 import type { End, Item, Turn } from "./state.js";
 
-/** How near the end a reader is who follows it. */
+/** The maximum distance from the end at which following stays on after scrolling. */
 const NEAR_END_PX = 80;
 
 export function TranscriptView({ log, openFile }: { log: Log; openFile: (asset: string) => void }) {
@@ -57,7 +57,7 @@ export function TranscriptView({ log, openFile }: { log: Log; openFile: (asset: 
   );
 }
 
-/** An item that has not changed keeps its elements. */
+/** Renders an item again only if it has changed. */
 function ItemView({ item, openFile }: { item: Item; openFile: (asset: string) => void }) {
   return useMemo(() => renderItem(item, openFile), [item]);
 }

@@ -1,33 +1,33 @@
-/** The names in an archive, read without unpacking its files. Everything in it is hostile. */
+/** Listings of ZIP and TAR archives, read without extracting files. The archives are untrusted. */
 
 export interface ArchiveEntry {
   name: string;
-  /** Bytes, if the archive says so. */
+  /** The size in bytes, if the archive contains it. */
   size: number | undefined;
 }
 
 export interface Listing {
   entries: ArchiveEntry[];
-  /** Whether these are all entries. */
+  /** Whether the list is complete. */
   isWhole: boolean;
 }
 
-/** Entries that are listed. */
+/** The maximum number of listed entries. */
 const MAX_ENTRIES = 1000;
-/** The end of a ZIP archive: a record of 22 bytes, and a comment after it. */
+/** The maximum size of the end of a ZIP archive: a record of 22 bytes and a comment. */
 const TAIL_BYTES = 22 + 65_535;
-/** As much of a ZIP archive's directory as is read. */
+/** The maximum number of bytes read from the directory of a ZIP archive. */
 const MAX_DIRECTORY_BYTES = 1024 * 1024;
-/** As much of a TAR archive as is read, after decompression. */
+/** The maximum number of bytes read from a TAR archive, after decompression. */
 const MAX_TAR_BYTES = 64 * 1024 * 1024;
-/** The longest name that a TAR archive keeps in a record of its own. */
+/** The maximum size of a record for a long name in a TAR archive. */
 const MAX_NAME_BYTES = 64 * 1024;
 const BLOCK_BYTES = 512;
 
 /** Reads a part of a file. */
 export type ReadRange = (from: number, to: number) => Promise<Uint8Array>;
 
-/** Lists a ZIP archive by its directory, which is at its end. */
+/** Lists a ZIP archive from the directory at its end. */
 export async function listZip(size: number, read: ReadRange): Promise<Listing> {
   const tailAt = Math.max(0, size - TAIL_BYTES);
   const tail = await read(tailAt, size);
@@ -49,7 +49,7 @@ function zipEntries(directory: Uint8Array): ArchiveEntry[] {
   while (entries.length < MAX_ENTRIES && at + 46 <= directory.length && view.getUint32(at, true) === 0x02014b50) {
     const [size, nameLength] = [view.getUint32(at + 24, true), view.getUint16(at + 28, true)];
     const next = at + 46 + nameLength + view.getUint16(at + 30, true) + view.getUint16(at + 32, true);
-    // The size of a file over 4 GB is somewhere else.
+    // The size of a file over 4 GB is in the ZIP64 field, which is not read.
     entries.push({
       name: textOf(directory.subarray(at + 46, at + 46 + nameLength)),
       size: size === 0xffffffff ? undefined : size,
@@ -59,11 +59,11 @@ function zipEntries(directory: Uint8Array): ArchiveEntry[] {
   return entries;
 }
 
-/** Lists a TAR archive, whose names are between its files. */
+/** Lists a TAR archive from the headers between its files. */
 export async function listTar(stream: ReadableStream<Uint8Array>): Promise<Listing> {
   const source = bytesOf(stream);
   const entries: ArchiveEntry[] = [];
-  /** The name of the next entry, if it is too long for its header. */
+  /** The name of the next entry, if it does not fit into its header. */
   let longName: string | undefined;
   try {
     for (;;) {
@@ -91,13 +91,13 @@ export async function listTar(stream: ReadableStream<Uint8Array>): Promise<Listi
   }
 }
 
-/** The name in a record of its own: as GNU or as POSIX has it. */
+/** Returns the name from a long-name record in GNU (`L`) or POSIX (`x`) format. */
 function nameOf(kind: string, content: Uint8Array): string | undefined {
   const text = new TextDecoder().decode(content);
   return kind === "L" ? visible(text.split("\0", 1)[0] ?? "") : visible(/^\d+ path=(.*)$/m.exec(text)?.[1] ?? "");
 }
 
-/** The bytes of a stream in order, up to a number of them. */
+/** Reads the bytes of a stream in order, up to `MAX_TAR_BYTES`. */
 function bytesOf(stream: ReadableStream<Uint8Array>) {
   const reader = stream.getReader();
   let buffer: Uint8Array = new Uint8Array();
@@ -135,7 +135,7 @@ function textOf(bytes: Uint8Array): string {
   return visible(new TextDecoder().decode(bytes).split("\0", 1)[0] ?? "");
 }
 
-/** Without the characters that would hide or reorder others. */
+/** Replaces control and format characters, which could hide or reorder text. */
 function visible(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}]/gu, "\ufffd");
 }

@@ -1,4 +1,4 @@
-/** The name of a stored file of which only the id is known. */
+/** The name of an asset, loaded by its id. */
 
 import { api, call } from "../api.js";
 import { useResource } from "../resource.js";

@@ -1,10 +1,10 @@
-/** Code with colours. */
+/** Code with syntax highlighting. */
 
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { CopyButton } from "./copy.js";
 
-/** Longer texts have no colours. */
+/** The maximum length of a text to highlight. */
 const MAX_COLOURED = 100_000;
 const LANGUAGES: Record<string, string> = {
   sh: "bash",
@@ -27,17 +27,17 @@ const LANGUAGES: Record<string, string> = {
 const loaded = signal<typeof import("./highlight.js")>();
 let isLoading = false;
 
-/** The language of a file by its name. */
+/** Returns the extension of a file name, which serves as its language. */
 export function languageOf(name: string): string {
   return (name.includes(".") && name.split(".").at(-1)?.toLowerCase()) || "";
 }
 
-/** Text in the colours of a language, by its name or extension. Until the highlighter is there, it has none. */
+/** Text highlighted for a language name or file extension. It is plain until the highlighter is loaded. */
 export function Highlighted({ text, language }: { text: string; language: string }) {
   const isColoured = language !== "" && text.length <= MAX_COLOURED;
   if (isColoured && !isLoading) {
     isLoading = true;
-    // Without it the text is there all the same.
+    // If the highlighter cannot be loaded, the text stays plain.
     void import("./highlight.js").then((it) => (loaded.value = it)).catch(() => {});
   }
   const highlight = loaded.value?.highlight;

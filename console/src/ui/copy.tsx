@@ -1,4 +1,4 @@
-/** Copying to the clipboard, which without https has no API. */
+/** Copying to the clipboard. Without https, browsers have no clipboard API. */
 
 import { useState } from "preact/hooks";
 import { Icon } from "./icon.js";

@@ -1,9 +1,9 @@
-/** CSV and TSV. */
+/** A parser for CSV and TSV. */
 
-/** Rows that are read. */
+/** The maximum number of rows after the header. */
 const MAX_ROWS = 500;
 
-/** The first rows of a file with quotes as RFC 4180 has them. */
+/** Parses the first rows of a file with quoting as in RFC 4180. */
 export function parseCsv(text: string, separator = ","): string[][] {
   const rows: string[][] = [];
   let row: string[] = [];

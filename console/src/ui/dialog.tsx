@@ -1,4 +1,4 @@
-/** Modal dialogs, as browsers have them. */
+/** Modal dialogs, based on the `<dialog>` element. */
 
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
@@ -11,7 +11,7 @@ interface DialogProps {
   title: string;
   close: () => void;
   isWide?: boolean;
-  /** Whether it fills the window. */
+  /** Whether the dialog fills the window. */
   isFull?: boolean;
   children: ComponentChildren;
 }
@@ -31,7 +31,7 @@ export function Dialog({ title, close, isWide = false, isFull = false, children 
       <div class="dialog-body">
         <h2>{title}</h2>
         {children}
-        {/* The last, so that a form begins with its first field. */}
+        {/* The button is last so that the first field of a form gets the focus. */}
         <button type="button" class="plain dialog-close" aria-label="Close" onClick={close}>
           <Icon name="cross" />
         </button>
@@ -49,7 +49,7 @@ interface Question {
 
 const question = signal<Question>();
 
-/** Asks before something that cannot be undone. */
+/** Asks for confirmation of an action that cannot be undone. */
 export function confirm(title: string, text: string, action: string): Promise<boolean> {
   return new Promise((resolve) => {
     const answer = (isYes: boolean) => {
@@ -82,7 +82,7 @@ interface DeleteButtonProps {
   question: string;
   consequence: string;
   action: () => Promise<unknown>;
-  /** The address to go to when it is gone. */
+  /** The address to go to after the deletion. */
   then: string;
 }
 

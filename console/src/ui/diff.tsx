@@ -1,6 +1,6 @@
-/** The difference of two texts, by lines. */
+/** The line diff of two texts. */
 
-/** Longer texts are shown as removed and added as a whole. */
+/** The maximum number of lines to compare. Longer texts are shown as fully removed and added. */
 const MAX_LINES = 2000;
 
 export interface DiffLine {
@@ -20,11 +20,11 @@ export function Diff({ before, after }: { before: string; after: string }) {
   );
 }
 
-/** The shortest list of lines that turns one text into the other. */
+/** Returns the shortest diff that turns one text into the other. */
 export function diffLines(before: string[], after: string[]): DiffLine[] {
   const of = (kind: DiffLine["kind"], lines: string[]) => lines.map((text): DiffLine => ({ kind, text }));
   if (Math.max(before.length, after.length) > MAX_LINES) return [...of("removed", before), ...of("added", after)];
-  // The length of the longest common subsequence of what follows each pair of lines.
+  // The length of the longest common subsequence of the remaining lines, for each pair of lines.
   const width = after.length + 1;
   const lengths = new Uint16Array((before.length + 1) * width);
   const at = (row: number, column: number) => lengths[row * width + column] ?? 0;

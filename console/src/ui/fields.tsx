@@ -1,4 +1,4 @@
-/** Fields of texts, lists, numbers, JSON and instants. */
+/** Form fields for text, lists, numbers, JSON and times. */
 
 import type { ComponentChildren, ComponentProps } from "preact";
 import { useState } from "preact/hooks";
@@ -45,7 +45,7 @@ interface LongTextFieldProps extends FieldOptions {
   required?: boolean;
 }
 
-/** A text of several lines. */
+/** A field for text of several lines. */
 export function LongTextField({ label, hint, error, set, ...area }: LongTextFieldProps) {
   return (
     <Field label={label} hint={hint} error={error}>
@@ -57,12 +57,12 @@ export function LongTextField({ label, hint, error, set, ...area }: LongTextFiel
 interface ListFieldProps extends FieldOptions {
   value: string[] | null | undefined;
   placeholder?: string;
-  /** Whether each text has a line of its own, rather than commas between them. */
+  /** Whether line breaks separate the texts, instead of commas. */
   isLines?: boolean;
   set: (value: string[]) => void;
 }
 
-/** Several texts in one field. */
+/** A field for a list of texts. */
 export function ListField({ value, isLines = false, placeholder = "", set, ...options }: ListFieldProps) {
   const [text, setText] = useState(() => (value ?? []).join(isLines ? "\n" : ", "));
   const change = (next: string) => {
@@ -92,7 +92,7 @@ interface JsonFieldProps extends FieldOptions {
   set: (value: unknown) => void;
 }
 
-/** A value as JSON. What is not JSON is said at once, and is not taken. */
+/** A field for a JSON value. Invalid JSON is reported immediately and does not change the value. */
 export function JsonField({ label, hint, error, rows = 3, value, set }: JsonFieldProps) {
   const [text, setText] = useState(() => (isNothing(value) ? "" : JSON.stringify(value, null, 2)));
   const [mistake, setMistake] = useState<string>();
@@ -123,7 +123,7 @@ function isNothing(value: unknown): boolean {
   return value === undefined || value === null || (typeof value === "object" && Object.keys(value).length === 0);
 }
 
-/** An instant as the local time of a field, and back. */
+/** Converts an instant to the local time of a field. `fromLocal` converts it back. */
 export function toLocal(at: string | null | undefined): string {
   if (!at) return "";
   const date = new Date(at);

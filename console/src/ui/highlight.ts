@@ -1,4 +1,4 @@
-/** Code as elements with colours: the tokens of Prism, without its HTML. Loaded when there is code to show. */
+/** Syntax highlighting with the tokens of Prism, without its HTML. This module is loaded on demand. */
 
 import "./prism_manual.js";
 import Prism from "prismjs/components/prism-core.js";
@@ -14,7 +14,7 @@ import "prismjs/components/prism-css.js";
 import "prismjs/components/prism-markup.js";
 import { type ComponentChildren, h } from "preact";
 
-/** The colours, of which there are fewer than kinds of tokens. */
+/** The colour of each token type. */
 const COLOURS: Record<string, string> = {
   comment: "comment",
   prolog: "comment",
@@ -41,7 +41,7 @@ const COLOURS: Record<string, string> = {
   environment: "name",
 };
 
-/** Text as elements; as it is, if the language is not known. */
+/** Returns highlighted elements, or the plain text if the language is unknown. */
 export function highlight(text: string, language: string): ComponentChildren {
   const grammar = Prism.languages[language];
   return grammar ? nodes(Prism.tokenize(text, grammar)) : text;

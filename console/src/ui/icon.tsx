@@ -1,4 +1,4 @@
-/** Icons, drawn with lines on a grid of 16. */
+/** Icons, drawn with lines on a 16 × 16 grid. */
 
 const PATHS = {
   jobs: "M2.5 4h11M2.5 8h11M2.5 12h7",

@@ -1,6 +1,6 @@
-/** JSON as a tree that unfolds. */
+/** JSON as a collapsible tree. */
 
-/** Levels that are open at first. */
+/** The number of levels that are initially open. */
 const OPEN_LEVELS = 2;
 const MAX_ENTRIES = 200;
 
@@ -30,7 +30,7 @@ export function JsonTree({ value, name, level = 0 }: { value: unknown; name?: st
   );
 }
 
-/** A value beside its name: a text as it is, a list of texts with commas, and anything else as a tree. */
+/** A value next to its name: text unchanged, a list of texts with commas, and anything else as a tree. */
 export function Value({ value }: { value: unknown }) {
   const texts = Array.isArray(value) ? value : [value];
   if (texts.some((it) => typeof it === "object" && it !== null)) return <JsonTree value={value} />;

@@ -1,4 +1,4 @@
-/** The page of a list: a table, or what fills it. */
+/** A list page: a table, or a replacement for an empty table. */
 
 import type { ComponentChildren } from "preact";
 import type { Resource } from "../resource.js";
@@ -13,9 +13,9 @@ interface ListPageProps<T> {
   resource: Resource<T[]>;
   keyOf: (row: T) => string;
   columns: Column<T>[];
-  /** What to show instead of a table without rows. */
+  /** The content shown instead of an empty table. */
   empty?: ComponentChildren;
-  /** What stands above the table. */
+  /** The content above the table. */
   children?: ComponentChildren;
 }
 

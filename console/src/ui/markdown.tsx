@@ -1,4 +1,4 @@
-/** Markdown as elements. HTML in it is shown as text, and links leave the page only by a click. */
+/** Markdown as elements. HTML is shown as text, and nothing is loaded from other servers. */
 
 import { type Token, type Tokens, lexer } from "marked";
 import type { ComponentChildren, VNode } from "preact";
@@ -16,17 +16,17 @@ export function Markdown({ text }: { text: string }) {
   return <div class="markdown">{last.current.tokens.map((token, index) => block(token, index))}</div>;
 }
 
-/** Lexes a text that has grown: only its last block can have changed. */
+/** Lexes a text that has grown. Only its last block may have changed, so earlier tokens are reused. */
 export function lexAgain(before: Lexed, text: string): Lexed {
   if (before.text === text) return before;
   const keep = text.startsWith(before.text) ? before.tokens.slice(0, -1) : [];
   const offset = keep.reduce((sum, token) => sum + token.raw.length, 0);
-  // A tab or another line end changes lengths; then all is lexed.
+  // Tabs and other line endings change the lengths of tokens. In this case, the whole text is lexed.
   const isExact = keep.map((token) => token.raw).join("") === text.slice(0, offset);
   return { text, tokens: isExact ? [...keep, ...lexer(text.slice(offset))] : [...lexer(text)] };
 }
 
-/** Blocks do not change but for the last, so equal tokens keep their elements. */
+/** The rendered elements by token. Only the last block changes, so other tokens keep their elements. */
 const rendered = new WeakMap<Token, VNode | null>();
 
 function block(token: Token, key: number): VNode | null {
@@ -145,7 +145,7 @@ function link(token: Tokens.Link, key: number): ComponentChildren {
 
 const ENTITIES: Record<string, string> = { "&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&#39;": "'" };
 
-/** The lexer escapes some texts for HTML, which they do not become here. */
+/** Reverses the HTML escaping of the lexer, because the text is not inserted as HTML. */
 function plain(text: string): string {
   return text.replace(/&(?:amp|lt|gt|quot|#39);/g, (entity) => ENTITIES[entity] ?? entity);
 }

@@ -1,4 +1,4 @@
-/** Short notices in the corner, which screen readers hear. */
+/** Short notices in the corner of the page. Screen readers announce them. */
 
 import { signal } from "@preact/signals";
 import { ApiError } from "../api.js";
@@ -21,7 +21,7 @@ export function notify(text: string, isError = false, detail?: string): void {
   setTimeout(() => dismiss(notice.id), isError ? SHOWN_MS * 3 : SHOWN_MS);
 }
 
-/** Does something that may be refused, and says so. Returns whether it was done. */
+/** Runs an action and shows a notice with its result. Returns whether the action succeeded. */
 export async function attempt(action: () => Promise<unknown>, done?: string): Promise<boolean> {
   try {
     await action();

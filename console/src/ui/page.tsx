@@ -1,11 +1,11 @@
-/** What each page has: a title, actions, and what to show when there is nothing. */
+/** Components that pages share: header, layout, empty state, facts and form fields. */
 
 import { cloneElement, type ComponentChildren, isValidElement } from "preact";
 import { useEffect, useId } from "preact/hooks";
 import { ago, dateTime } from "../format.js";
 import { Icon, type IconName } from "./icon.js";
 
-/** The page above another. */
+/** The parent page. */
 export interface Above {
   title: string;
   href: string;
@@ -48,7 +48,7 @@ interface SplitProps {
   children: ComponentChildren;
 }
 
-/** Something with its details beside it, or below it on a narrow screen. */
+/** Content with details beside it, or below it on a narrow screen. */
 export function Split({ label = "Details", aside, children }: SplitProps) {
   return (
     <div class="split">
@@ -60,7 +60,7 @@ export function Split({ label = "Details", aside, children }: SplitProps) {
   );
 }
 
-/** A link or a button to make something new. */
+/** A link or a button that creates something. */
 export function NewButton({ title, href, onClick }: { title: string; href?: string; onClick?: () => void }) {
   const content = (
     <>
@@ -97,7 +97,7 @@ export function Empty({ icon, title, children }: EmptyProps) {
   );
 }
 
-/** How long ago it was. */
+/** A past time, such as `5 m ago`. */
 export function Time({ at }: { at: string | null | undefined }) {
   if (!at) return <span class="none">–</span>;
   return (
@@ -107,7 +107,7 @@ export function Time({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** Names with their values. Those without a value are left out. */
+/** A list of names and values. Entries without a value are omitted. */
 export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
   return (
     <dl class="facts">
@@ -125,7 +125,7 @@ export function Facts({ facts }: { facts: [string, ComponentChildren][] }) {
 
 export type Choice = [title: string, href: string, isHere: boolean];
 
-/** A choice between a few views of the same, each with an address. */
+/** A choice between views of the same data. Each view has its own address. */
 export function Segments({ label, choices }: { label: string; choices: Choice[] }) {
   return (
     <div class="segments" role="group" aria-label={label}>
@@ -145,7 +145,7 @@ interface FieldProps {
   children: ComponentChildren;
 }
 
-/** A control with its name, and what is wrong with it. */
+/** A control with its label, and its error or hint. */
 export function Field({ label, hint, error, children }: FieldProps) {
   const id = useId();
   const control = isValidElement(children)

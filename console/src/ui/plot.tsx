@@ -1,10 +1,10 @@
-/** A plot over time: lines, or bars that stand on each other. Pointing at it shows the values of that time. */
+/** A plot over time with lines or stacked bars. Pointing at a time shows its values. */
 
 import { useState } from "preact/hooks";
 
 export interface Series {
   name: string;
-  /** Its colour, a class of `plot.css`. */
+  /** The colour, which is a class in `plot.css`. */
   colour: "blue" | "green" | "red" | "amber" | "grey" | "violet";
   values: number[];
 }
@@ -15,7 +15,7 @@ interface Ends {
   cancelled: number | null;
 }
 
-/** How jobs ended, by the values of each time. */
+/** Returns the series of completed, failed and cancelled jobs. */
 export function endSeries(values: (of: (ends: Ends) => number | null) => number[]): Series[] {
   return [
     { name: "Completed", colour: "green", values: values((it) => it.completed) },
@@ -28,7 +28,7 @@ interface PlotProps {
   title: string;
   shape: "lines" | "bars";
   series: Series[];
-  /** The name of each time. */
+  /** The label of each time. */
   times: string[];
   format: (value: number) => string;
 }

@@ -1,4 +1,4 @@
-/** Looking at a file: what a model made is shown where it reaches nothing. */
+/** Previews of files. Active content runs in a sandboxed frame without network access. */
 
 import { useState } from "preact/hooks";
 import type { Schemas } from "../api.js";
@@ -9,12 +9,12 @@ import { isText, TextPreview } from "./preview_text.js";
 
 type Asset = Schemas["Asset"];
 
-/** Whether a browser would run it. */
+/** Whether a browser would run scripts in the file. */
 function isActive({ content_type: type }: Asset): boolean {
   return type === "text/html" || type === "image/svg+xml";
 }
 
-/** Where a browser shows the file. */
+/** Returns the address at which a browser shows the file. */
 export function viewAddress(asset: Asset): string {
   return isActive(asset) ? `/v1/assets/${asset.id}/preview` : asset.content_url;
 }

@@ -1,4 +1,4 @@
-/** An archive as the list of its files. */
+/** The preview of an archive: the list of its files. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Schemas } from "../api.js";

@@ -1,4 +1,4 @@
-/** An office document as images of its pages, which a worker renders when the job has ended. */
+/** The preview of an office document: images of its pages. A worker renders them after the job. */
 
 import { useEffect, useState } from "preact/hooks";
 import { api, ApiError, call, type Schemas } from "../api.js";
@@ -8,10 +8,10 @@ import { ProblemBox } from "./problem.js";
 
 type Asset = Schemas["Asset"];
 
-/** The types that workers render. */
+/** The content types that workers render. */
 const OFFICE =
   /(wordprocessingml\.document|presentationml\.presentation|spreadsheetml\.sheet|opendocument\.(text|presentation|spreadsheet)|msword|ms-excel|ms-powerpoint|\/rtf)$/;
-/** The pause between two looks at whether a worker has rendered it. */
+/** The polling interval while the pages are pending. */
 const PAUSE_MS = 2000;
 
 export function isOffice({ content_type: type }: Asset): boolean {

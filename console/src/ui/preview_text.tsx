@@ -1,4 +1,4 @@
-/** A text: a table, a tree, Markdown, or code. */
+/** The preview of a text file: a table, a tree, Markdown or code. */
 
 import { useEffect, useState } from "preact/hooks";
 import type { Schemas } from "../api.js";
@@ -11,7 +11,7 @@ import { ProblemBox } from "./problem.js";
 
 type Asset = Schemas["Asset"];
 
-/** As much of a text as is loaded. */
+/** The maximum number of bytes that the preview loads. */
 const MAX_BYTES = 256 * 1024;
 
 export function isText({ content_type: type, name }: Asset): boolean {

@@ -1,4 +1,4 @@
-/** The core of Prism, which has the types of the whole. */
+/** Type declarations for the core of Prism, which has the same types as the whole package. */
 
 declare module "prismjs/components/prism-core.js" {
   import * as Prism from "prismjs";

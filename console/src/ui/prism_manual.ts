@@ -1,3 +1,3 @@
-/** Tells Prism, before it is loaded, to leave the page alone: it would set HTML. */
+/** The manual mode of Prism, set before Prism is loaded. By default, Prism would change the HTML of the page. */
 
 Object.assign(globalThis, { Prism: { manual: true } });

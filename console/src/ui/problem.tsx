@@ -1,4 +1,4 @@
-/** What went wrong, with what the service said about it. */
+/** Error messages with the details of the service's problem. */
 
 import type { ComponentChildren } from "preact";
 import { ApiError } from "../api.js";
@@ -45,10 +45,10 @@ export function ProblemBox({ error, retry }: { error: unknown; retry?: () => voi
   );
 }
 
-/** The message for the field at a pointer of a job. */
+/** Returns the error of the job field at a JSON pointer. */
 export type ErrorAt = (pointer: string) => string | undefined;
 
-/** The message for the field at a pointer, or below it. */
+/** Returns the error of the field at a JSON pointer, or of a field below it. */
 export function fieldError(error: unknown, pointer: string): string | undefined {
   const errors = error instanceof ApiError ? error.problem?.errors : undefined;
   return errors?.find((it) => it.pointer === pointer || it.pointer.startsWith(`${pointer}/`))?.detail;
@@ -57,11 +57,11 @@ export function fieldError(error: unknown, pointer: string): string | undefined 
 interface LoadedProps<T> {
   resource: Resource<T>;
   children: (data: T) => ComponentChildren;
-  /** For a view that is a whole page: the page above it. */
+  /** The parent page, for a view that is a whole page. */
   above?: Above;
 }
 
-/** The view of a resource, once it is there. Data that could not be renewed stays, with the reason above it. */
+/** The view of a resource, once it is loaded. If a reload fails, the data stays, with the error above it. */
 export function Loaded<T>({ resource, children, above }: LoadedProps<T>) {
   const data = resource.data.value;
   const error = resource.error.value;

@@ -38,7 +38,7 @@ export function SchemaTable({ schema }: { schema: Record<string, unknown> }) {
   );
 }
 
-/** `array of string`, or the values that there are. */
+/** Returns the type, such as `array of string`, or the allowed values. */
 function typeOf({ type, enum: values, items }: Property): string {
   if (values) return values.map(String).join(" | ");
   const name = [type ?? "any"].flat().join(" | ");

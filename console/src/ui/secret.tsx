@@ -1,4 +1,4 @@
-/** A secret that is shown to be copied. */
+/** A dialog that shows a secret for copying. */
 
 import type { ComponentChildren } from "preact";
 import { CopyButton } from "./copy.js";

@@ -1,4 +1,4 @@
-/** A status: a word and an icon. */
+/** A status, shown as a word with an icon. */
 
 import type { Status } from "../api.js";
 import { Icon, type IconName } from "./icon.js";
@@ -14,7 +14,7 @@ const ICONS: Record<Status, IconName> = {
 
 interface StatusBadgeProps {
   status: Status;
-  /** The word for it, if it is not the status of a job. */
+  /** The word to show instead of the status. */
   word?: string;
 }
 

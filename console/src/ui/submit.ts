@@ -1,15 +1,15 @@
-/** Sending a form. */
+/** Form submission. */
 
 import { useState } from "preact/hooks";
 
 interface Submission {
   submit: (event: Event) => Promise<void>;
   isSending: boolean;
-  /** Why the last attempt failed. */
+  /** The error of the last submission. */
   error: unknown;
 }
 
-/** The handler of a form that runs an action, once at a time. */
+/** Returns a form handler that runs an action. Submissions do not overlap. */
 export function useSubmit(action: () => Promise<unknown>, firstError?: unknown): Submission {
   const [error, setError] = useState<unknown>(firstError);
   const [isSending, setSending] = useState(false);

@@ -1,4 +1,4 @@
-/** A table of things. */
+/** A table with typed rows. */
 
 import type { ComponentChildren } from "preact";
 
@@ -6,10 +6,10 @@ export interface Column<T> {
   name: string;
   cell: (row: T) => ComponentChildren;
   isNumber?: boolean;
-  /** Whether a narrow screen does without. */
+  /** Whether the column is hidden on a narrow screen. */
   isOptional?: boolean;
   isWrapping?: boolean;
-  /** Whether it takes the width that the others leave, and is cut off there. */
+  /** Whether the column takes the remaining width and truncates its content. */
   isMain?: boolean;
 }
 

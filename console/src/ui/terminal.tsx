@@ -1,11 +1,11 @@
-/** Output of a program: its colours, and only as much as a page should hold. */
+/** Program output with its colours. Long output is shortened. */
 
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
 import { bytes } from "../format.js";
 import { CopyButton } from "./copy.js";
 
-/** Characters that are shown at once. */
+/** The number of characters shown at first. */
 const MAX_SHOWN = 20_000;
 const COLOURS = ["dim", "red", "green", "yellow", "blue", "magenta", "cyan", "plain"];
 
@@ -26,7 +26,7 @@ export function Terminal({ text }: { text: string }) {
   );
 }
 
-/** SGR colours as spans. Other control sequences are left out, and a carriage return begins its line again. */
+/** Converts SGR colours to spans. Removes other control sequences and the text before a carriage return in a line. */
 export function coloured(text: string): (string | VNode)[] {
   const clean = text
     .replace(/[^\n]*\r(?!\n)/g, "")

@@ -1,4 +1,4 @@
-/** What a version of an agent changed of the one before it. */
+/** The changes of an agent version compared with the previous version. */
 
 import { api, call } from "../api.js";
 import { useResource } from "../resource.js";
@@ -31,7 +31,7 @@ function textOf(agent: Agent): string {
   return settings.flatMap(([name, value]) => linesOf(name, value)).join("\n");
 }
 
-/** A setting as lines, so that a difference shows what changed in it. */
+/** Returns a setting as lines for the diff. */
 function linesOf(name: string, value: unknown): string[] {
   if (value === null) return [];
   if (typeof value !== "object") {
@@ -44,7 +44,7 @@ function linesOf(name: string, value: unknown): string[] {
   return Object.entries(value).flatMap(([key, it]: [string, unknown]) => linesOf(`${name}.${keyOf(key, it)}`, it));
 }
 
-/** The entries of a list go by their names. */
+/** Returns the name of a list entry, or its key if it has no name. */
 function keyOf(key: string, value: unknown): string {
   const name = (value as { name?: unknown } | null)?.name;
   return typeof name === "string" ? name : key;

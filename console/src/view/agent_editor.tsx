@@ -1,4 +1,4 @@
-/** The settings of an agent as a form. Saving makes a new version. */
+/** The form for the settings of an agent. Saving creates a new version. */
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -134,12 +134,12 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
   );
 }
 
-/** What is set of an agent. What is left out has its default. */
+/** Returns the settings of an agent. Omitted settings have their defaults. */
 export function settingsOf({ name: _, version: __, created_at: ___, updated_at: ____, ...settings }: Agent): Settings {
   return withoutEmpty(settings) as Settings;
 }
 
-/** Without nulls, empty texts, and objects and lists that have nothing else. */
+/** Removes nulls and empty texts, and objects and lists that are then empty. */
 function withoutEmpty(value: object): object {
   const entries = Object.entries(value).flatMap(([name, it]: [string, unknown]) => {
     if (it === null || it === "") return [];

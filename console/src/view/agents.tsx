@@ -1,4 +1,4 @@
-/** Agents, and one of them with its versions. */
+/** The pages of the agents: the list, and one agent with its versions. */
 
 import { useLocation, useRoute } from "preact-iso";
 import { api, call, type Schemas } from "../api.js";

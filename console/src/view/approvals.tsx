@@ -1,4 +1,4 @@
-/** All tool calls that wait for a person, the oldest first. */
+/** The page of the tool calls that wait for approval, oldest first. */
 
 import { allPages, api, call } from "../api.js";
 import type { Milestone } from "../feed.js";
@@ -10,7 +10,7 @@ import { Loaded } from "../ui/problem.js";
 import { isOver } from "../ui/status.js";
 import { titleOf } from "./job_filter.js";
 
-/** Whether approvals may have been asked for or answered. */
+/** Whether a milestone may mean that an approval was requested or resolved. */
 export const isAboutApprovals = ({ type, status }: Milestone) =>
   type.startsWith("approval.") || type === "job.waiting" || isOver(status);
 

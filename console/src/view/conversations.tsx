@@ -1,4 +1,4 @@
-/** Conversations, and one with a box to go on. */
+/** The pages of the conversations: the list, and one conversation with a message box. */
 
 import { useLocation, useRoute } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -15,7 +15,7 @@ import { Terminal } from "../ui/terminal.js";
 
 const ABOVE = { title: "Conversations", href: "/console/conversations" };
 
-type Said = Schemas["Said"];
+type MessageContent = Schemas["MessageContent"];
 
 export function ConversationsPage() {
   const { route } = useLocation();
@@ -89,12 +89,12 @@ export function ConversationPage() {
   );
 }
 
-/** The beginning of what was asked first, or the client's name for it. */
+/** Returns the title of a conversation, or its external id. */
 function titleOf({ title, external_id: name }: Schemas["Conversation"]): string {
   return title ?? name ?? "New conversation";
 }
 
-function Message({ said, job }: { said: Said; job: string }) {
+function Message({ said, job }: { said: MessageContent; job: string }) {
   if (said.role === "tool") {
     return (
       <details class="said">

@@ -1,4 +1,4 @@
-/** Input files: dropped, pasted or picked. Each is uploaded at once. */
+/** Input files: dropped, pasted or picked. Each file is uploaded immediately. */
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
@@ -20,7 +20,7 @@ let last = 0;
 
 interface FileInputsProps {
   files: Signal<InputFile[]>;
-  /** The kinds of files that the skill takes; null for any. */
+  /** The kinds of files that the skill accepts; null for any kind. */
   kinds: readonly string[] | null;
 }
 
@@ -96,7 +96,7 @@ export function FileInputs({ files, kinds }: FileInputsProps) {
   );
 }
 
-/** Whether a skill takes the file, as far as its type tells. The service decides. */
+/** Whether a skill accepts the file according to its type. The service makes the decision. */
 function isTaken({ type }: File, kinds: readonly string[] | null): boolean {
   const kind = ["image", "audio", "video"].find((it) => type.startsWith(`${it}/`));
   return kinds === null || kind === undefined || kinds.includes(kind);

@@ -1,4 +1,4 @@
-/** One job: transcript, outputs, request, and what can be done with it. */
+/** The page of one job: transcript, outputs, request and actions. */
 
 import type { ComponentChildren } from "preact";
 import { useLocation, useRoute } from "preact-iso";

@@ -1,4 +1,4 @@
-/** What can be done with a job. */
+/** The actions of a job. */
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";

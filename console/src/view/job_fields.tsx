@@ -13,7 +13,7 @@ import { ParameterForm, type Values } from "./parameters.js";
 
 type CreateJob = Schemas["CreateJob"];
 
-/** A job that is being written. */
+/** The draft of a job in a form. */
 export interface Draft {
   job: Signal<CreateJob>;
   files: Signal<InputFile[]>;
@@ -36,7 +36,7 @@ export function useDraft(start: CreateJob): Draft {
   return { job, files, isUploading };
 }
 
-/** The request that the draft stands for, without what is empty. */
+/** Returns the request of a draft without empty fields. */
 export function bodyOfDraft({ job, files }: Draft): CreateJob {
   const inputs = files.value.flatMap(({ input }) => (input ? [input] : []));
   const { inputs: _, prompt, ...rest } = job.value;
@@ -49,7 +49,7 @@ export function bodyOfDraft({ job, files }: Draft): CreateJob {
 interface JobFieldsProps {
   draft: Draft;
   errorAt: ErrorAt;
-  /** Whether the job starts when it is submitted, rather than by a schedule. */
+  /** Whether the job is submitted now, not by a schedule. */
   startsNow?: boolean;
 }
 
@@ -114,7 +114,7 @@ export function JobFields({ draft, errorAt, startsNow = true }: JobFieldsProps) 
   );
 }
 
-/** The error of the list, or of the first model that has one. */
+/** Returns the error of the model list, or else the first error of a model in it. */
 function modelError(errorAt: ErrorAt): string | undefined {
   const places = ["/model", ...[0, 1, 2, 3, 4].map((place) => `/model/${place}`)];
   return places.map(errorAt).find((error) => error);

@@ -1,9 +1,9 @@
-/** The filters of the list of jobs, which are the query of its address. */
+/** The filters of the job list, stored in the query of its address. */
 
 import type { Schemas, Status } from "../api.js";
 
 export const STATUSES: Status[] = ["queued", "running", "waiting", "completed", "failed", "cancelled"];
-/** Periods by their names in the address. */
+/** The periods by their names in the address. */
 export const PERIODS: Record<string, [title: string, ms: number]> = {
   "1h": ["Last hour", 3_600_000],
   "24h": ["Last 24 hours", 86_400_000],
@@ -13,14 +13,14 @@ export const PERIODS: Record<string, [title: string, ms: number]> = {
 
 export type Query = Record<string, string>;
 
-/** The address of the list with other filters. Empty values are left out. */
+/** Returns the address of the list with changed filters. Empty values are omitted. */
 export function listAddress(query: Query, changes: Query): string {
   const entries = Object.entries({ ...query, ...changes }).filter(([, value]) => value !== "");
   const text = new URLSearchParams(entries).toString();
   return text ? `/console/jobs?${text}` : "/console/jobs";
 }
 
-/** The parameters of `GET /v1/jobs`. */
+/** Returns the parameters of `GET /v1/jobs`. */
 export function listParameters(query: Query) {
   const period = PERIODS[query["created"] ?? ""];
   const metadata = Object.entries(query).filter(([name]) => name.startsWith("metadata."));
@@ -36,14 +36,14 @@ export function listParameters(query: Query) {
   };
 }
 
-/** The jobs of the list that was shown last, the newest first. */
+/** The ids of the jobs in the last list shown, newest first. */
 let listed: string[] = [];
 
 export function rememberList(jobs: { id: string }[]): void {
   listed = jobs.map(({ id }) => id);
 }
 
-/** The address of the job before or after a job in the list that was shown last. */
+/** Returns the address of the job before or after a job in the last list shown. */
 export function neighbourOf(id: string, by: -1 | 1): string | undefined {
   const at = listed.indexOf(id);
   const neighbour = at < 0 ? undefined : listed[at + by];
@@ -54,7 +54,7 @@ export function hasFilter(query: Query): boolean {
   return Object.keys(query).length > 0;
 }
 
-/** What a job is for: its title, or the first line of its prompt. */
+/** Returns the title of a job, or else the start of its prompt, or its id. */
 export function titleOf(job: Schemas["Job"]): string {
   return job.title || job.prompt_preview || job.id;
 }

@@ -1,4 +1,4 @@
-/** The controls that filter the list of jobs. */
+/** The controls for the filters of the job list. */
 
 import { useLocation } from "preact-iso";
 import { useState } from "preact/hooks";
@@ -81,7 +81,7 @@ function Choice({ label, value = "", names, set }: ChoiceProps) {
   );
 }
 
-/** `key=value` filters by metadata; anything else is an external id. */
+/** A field that adds a filter: `key=value` for metadata, or an external id. */
 function AddFilter({ add }: { add: (changes: Query) => void }) {
   const [text, setText] = useState("");
   const submit = (event: Event) => {

@@ -1,4 +1,4 @@
-/** The list of jobs: filters in the address, live rows, and actions on several at once. */
+/** The page of the job list: filters in the address, live rows, and actions for several jobs. */
 
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** API keys, for administrators. */
+/** The page of the API keys, for administrators. */
 
 import { useState } from "preact/hooks";
 import { allPages, api, call, type Schemas } from "../api.js";

@@ -1,4 +1,4 @@
-/** The MCP servers of an agent: each a program in the sandbox of a job, or an address. */
+/** The fields for the MCP servers of an agent. Each server is a program in the sandbox or a URL. */
 
 import { useState } from "preact/hooks";
 import type { Schemas } from "../api.js";
@@ -14,7 +14,7 @@ interface McpServersProps {
 }
 
 export function McpServers({ servers, set, error }: McpServersProps) {
-  // Names change while they are typed, and places when one is removed.
+  // Stable element keys: names change while they are edited, and indexes when a server is removed.
   const [keys, setKeys] = useState(() => servers.map((_, index) => index));
   const change = (at: number, server: Server) => set(servers.map((it, index) => (index === at ? server : it)));
   const add = () => {
@@ -114,7 +114,7 @@ interface PairsFieldProps {
   set: (value: Record<string, string>) => void;
 }
 
-/** Names with their values, one a line. */
+/** A field for names with values, one pair per line. */
 function PairsField({ label, value, set }: PairsFieldProps) {
   const [text, setText] = useState(() =>
     Object.entries(value)

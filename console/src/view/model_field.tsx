@@ -1,4 +1,4 @@
-/** The field of a model, or of a list of models. */
+/** The field for a model or a list of models. */
 
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
@@ -14,7 +14,7 @@ interface ModelFieldProps {
   error: string | undefined;
 }
 
-/** The models of a text with commas: one is a string. */
+/** Parses models separated by commas. A single model becomes a string. */
 function parseModels(text: string): ModelChoice {
   const names = text.split(",").map((name) => name.trim());
   const given = names.filter((name) => name);

@@ -1,4 +1,4 @@
-/** The fields of a job that most jobs do without. */
+/** The fields of a job that most jobs do not need. */
 
 import type { Schemas } from "../api.js";
 import { fromLocal, JsonField, ListField, NumberField, TextField, toLocal } from "../ui/fields.js";

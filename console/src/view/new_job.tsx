@@ -1,4 +1,4 @@
-/** A new job, from nothing or from one that ran. */
+/** The page for a new job, empty or copied from an earlier job. */
 
 import { useLocation } from "preact-iso";
 import { useMemo, useState } from "preact/hooks";

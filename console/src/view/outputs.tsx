@@ -1,4 +1,4 @@
-/** The files and the result of a job, of which one is looked at. */
+/** The result and the output files of a job, with a preview of one file. */
 
 import type { Job } from "../api.js";
 import { bytes } from "../format.js";

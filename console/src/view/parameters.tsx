@@ -1,4 +1,4 @@
-/** The form of a skill's parameters: flat objects of texts, numbers, choices, switches and lists of texts. */
+/** The form for the parameters of a skill: flat objects of texts, numbers, choices, switches and lists of texts. */
 
 import { JsonField } from "../ui/fields.js";
 import { Field } from "../ui/page.js";
@@ -19,7 +19,7 @@ export type Values = Record<string, unknown>;
 
 const KNOWN = ["string", "integer", "number", "boolean"];
 
-/** The properties of a schema that the form can show; undefined if it has others. */
+/** Returns the properties of a schema, or undefined if the form does not support one of them. */
 export function propertiesOf(schema: Record<string, unknown>): [string, Property][] | undefined {
   const properties = Object.entries((schema["properties"] ?? {}) as Record<string, Property>);
   const isFlat = ({ type = "", items }: Property) =>

@@ -1,4 +1,4 @@
-/** The queue of all tenants, for administrators. */
+/** The page of the queue of all tenants, for administrators. */
 
 import { api, call } from "../api.js";
 import { count, duration, now } from "../format.js";

@@ -11,7 +11,7 @@ import { Loaded } from "../ui/problem.js";
 type Entry = Schemas["QueueHistoryEntry"];
 
 const POLL_MS = 60_000;
-/** Periods in minutes by their names in the address. */
+/** The periods in minutes by their names in the address. */
 const PERIODS: Record<string, [title: string, minutes: number]> = {
   "3h": ["3 hours", 180],
   "1d": ["1 day", 1440],
@@ -53,7 +53,7 @@ export function QueuePlots() {
   );
 }
 
-/** The entries at equal distances: one that is left out has no value. */
+/** Returns the entries at equal intervals. A missing entry is undefined. */
 function withGaps(entries: Entry[], stepMs: number): [at: number, entry: Entry | undefined][] {
   const known = new Map(entries.map((entry) => [Math.floor(Date.parse(entry.at) / stepMs), entry]));
   const [first, last] = [Math.min(...known.keys()), Math.max(...known.keys())];

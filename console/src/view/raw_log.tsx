@@ -1,10 +1,10 @@
-/** The events of a job as they are stored. */
+/** The stored events of a job. */
 
 import { useState } from "preact/hooks";
 import type { JobEvent } from "../../../clients/typescript/src/types.js";
 import { CopyButton } from "../ui/copy.js";
 
-/** Events that are shown at once. */
+/** The number of events shown at first and added by each click on "Show more". */
 const PAGE = 300;
 
 export function RawLog({ events, job }: { events: JobEvent[]; job: string }) {

@@ -1,4 +1,4 @@
-/** What was asked for: prompt, inputs and settings. */
+/** The request of a job: prompt, inputs and settings. */
 
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
@@ -19,18 +19,18 @@ export function useRequest(job: string) {
   );
 }
 
-/** Characters and lines of a prompt above a transcript, until it is unfolded. */
+/** The maximum length of a prompt above a transcript, in characters and lines, until it is expanded. */
 const MAX_PROMPT = 600;
 const MAX_PROMPT_LINES = 8;
 
 /** Prompts with blocks of code are shown as Markdown. */
 const HAS_CODE = /^```/m;
 
-/** What was asked for, above what came of it. */
+/** The prompt and the inputs of a job, shown above its transcript. */
 export function Asked({ job, title }: { job: string; title: string }) {
   const request = useRequest(job).data.value;
   const [isWhole, setWhole] = useState(false);
-  // A short prompt is the title already.
+  // A short prompt is already shown as the title.
   if (!request || (request.prompt.trim() === title && request.inputs.length === 0)) return null;
   const { prompt } = request;
   const head = prompt.slice(0, MAX_PROMPT).split("\n").slice(0, MAX_PROMPT_LINES).join("\n");

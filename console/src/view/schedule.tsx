@@ -1,4 +1,4 @@
-/** One schedule: its next times, its job and the history of its runs. */
+/** The page of one schedule: its next times, its job and the history of its runs. */
 
 import { useLocation, useRoute } from "preact-iso";
 import { api, call, requestKey, type Schemas } from "../api.js";

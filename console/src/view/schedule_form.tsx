@@ -1,4 +1,4 @@
-/** A schedule that is made or changed: when it runs, with its next times, and its job. */
+/** The form for a schedule: its recurrence, a preview of its next times, and its job. */
 
 import { useLocation } from "preact-iso";
 import { useEffect, useState } from "preact/hooks";
@@ -14,7 +14,7 @@ import { NextTimes, type Schedule } from "./schedules.js";
 type Settings = Omit<Schemas["CreateSchedule"], "job">;
 type Preview = Schemas["PreviewSchedule"];
 
-/** While somebody types, the times are not asked for. */
+/** The delay after the last change before the next times are requested. */
 const TYPING_MS = 250;
 
 export function ScheduleForm({ schedule }: { schedule: Schedule | null }) {
@@ -146,13 +146,13 @@ function Timing({ settings, set, error }: TimingProps) {
   );
 }
 
-/** What happens when the job of an earlier run still runs. */
+/** The choices for a run that is due while the job of an earlier run has not ended. */
 export const OVERLAP: Record<Schedule["overlap"], string> = {
   skip: "Skip the run",
   queue: "Wait for the end of that job",
   cancel_running: "Cancel that job",
 };
-/** What happens with the times that passed without a worker. */
+/** The choices for runs that were missed because no worker was available. */
 export const CATCH_UP: Record<Schedule["catch_up"], string> = {
   one: "Run the latest",
   all: "Run the latest ten",
@@ -171,7 +171,7 @@ function settingsOf(schedule: Schedule | null): Settings {
   return { name, cron, time_zone, interval_seconds, overlap, catch_up };
 }
 
-/** The next times as the service counts them. */
+/** Returns the next times, computed by the service. */
 function usePreview({ cron, time_zone, interval_seconds }: Settings): { times: string[]; error: unknown } {
   const [preview, setPreview] = useState<{ times: string[]; error: unknown }>({ times: [], error: undefined });
   useEffect(() => {

@@ -1,4 +1,4 @@
-/** Schedules of jobs. */
+/** The page of the schedules. */
 
 import { allPages, api, call, type Schemas } from "../api.js";
 import { dateTime, duration, until } from "../format.js";

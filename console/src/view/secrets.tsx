@@ -1,4 +1,4 @@
-/** Secrets: names only. A value is never shown. */
+/** The page of the secrets. It shows names only, never values. */
 
 import { useState } from "preact/hooks";
 import { allPages, api, call } from "../api.js";
@@ -66,7 +66,7 @@ export function SecretsPage() {
   );
 }
 
-/** The skills and agents that get the secret. */
+/** The skills and agents that receive the secret. */
 function NeededBy({ secret }: { secret: string }) {
   const skills = useSkills().data.value?.filter((it) => it.secrets.some(({ name }) => name === secret)) ?? [];
   const agents =

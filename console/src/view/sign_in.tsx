@@ -1,4 +1,4 @@
-/** Signing in with an API key, which becomes a session and is not kept. */
+/** The sign-in page. It exchanges an API key for a session and does not store the key. */
 
 import { useEffect, useState } from "preact/hooks";
 import { signIn } from "../session.js";
@@ -6,7 +6,7 @@ import { TextField } from "../ui/fields.js";
 import { ProblemBox } from "../ui/problem.js";
 import { useSubmit } from "../ui/submit.js";
 
-/** `refusal` says why a code of `skillet open` did not sign in. */
+/** The sign-in form. `refusal` is the error of a failed sign-in with a code of `skillet open`. */
 export function SignIn({ refusal }: { refusal: unknown }) {
   const [key, setKey] = useState("");
   const { submit, isSending, error } = useSubmit(() => signIn({ key: key.trim() }), refusal);

@@ -1,4 +1,4 @@
-/** Skills: what each needs and whether a worker has it; upload by drop. */
+/** The pages of the skills: requirements, whether a worker meets them, and upload by drag and drop. */
 
 import { useRoute } from "preact-iso";
 import { useRef } from "preact/hooks";

@@ -1,4 +1,4 @@
-/** A job as a command or a program that submits the same. */
+/** Commands and programs that submit the same job. */
 
 import { useState } from "preact/hooks";
 import type { Schemas } from "../api.js";
@@ -30,7 +30,7 @@ export function Code({ body }: { body: CreateJob }) {
   );
 }
 
-/** The request as one would write it: without what is empty. */
+/** Returns the request without empty fields and defaults. */
 export function bodyOf(request: Schemas["JobRequest"]): CreateJob {
   const { skill, agent, conversation_id, title, prompt, model, inputs, limits, priority, ...rest } = request;
   const { max_attempts: _, ...others } = rest;

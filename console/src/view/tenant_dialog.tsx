@@ -1,4 +1,4 @@
-/** The limits of a tenant, which an administrator changes. */
+/** The dialog in which an administrator changes the limits of a tenant. */
 
 import { useState } from "preact/hooks";
 import { api, call, type Schemas } from "../api.js";
@@ -11,7 +11,7 @@ import { useSubmit } from "../ui/submit.js";
 
 type Tenant = Schemas["Tenant"];
 
-/** All limits of a tenant, which are three resources of the API. */
+/** All limits of a tenant. They come from three resources of the API. */
 interface Limits {
   weight: number | null;
   max_running: number | null;
@@ -53,7 +53,7 @@ export function TenantDialog({ tenant, close }: { tenant: Tenant; close: () => v
 
 interface LimitsFormProps {
   tenant: Tenant;
-  /** The rate of submissions, which stays. */
+  /** The submission rate, which the form does not change. */
   rate: Schemas["SubmitLimits"]["submit_rate"];
   start: Limits;
   done: () => Promise<void>;

@@ -1,4 +1,4 @@
-/** Tenants with their shares, budgets and submission limits, for administrators. */
+/** The page of the tenants: their shares, budgets and submission limits, for administrators. */
 
 import { useState } from "preact/hooks";
 import { allPages, api, call, type Schemas } from "../api.js";

@@ -1,4 +1,4 @@
-/** What the tenant's jobs have used: by day as plots, and by skill, agent or model. */
+/** The page of the tenant's usage: plots by day, and totals by skill, agent or model. */
 
 import { useLocation } from "preact-iso";
 import { allPages, api, call, type Schemas } from "../api.js";

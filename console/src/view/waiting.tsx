@@ -1,4 +1,4 @@
-/** Why a job does not run, and what to do about it. */
+/** The reason why a job waits in the queue, with a remedy. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
@@ -7,7 +7,7 @@ import { dateTime, plural, until } from "../format.js";
 import { keepFresh } from "../resource.js";
 import { Icon } from "../ui/icon.js";
 
-/** No milestone of the job tells how the queue before it moves. */
+/** The polling interval, since no milestone of the job reports its position in the queue. */
 const POLL_MS = 5000;
 
 export function WhyItWaits({ job, reload }: { job: Job; reload: () => Promise<void> }) {

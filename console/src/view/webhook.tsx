@@ -1,4 +1,4 @@
-/** One webhook with its deliveries. */
+/** The page of one webhook with its deliveries. */
 
 import { useRoute } from "preact-iso";
 import { useState } from "preact/hooks";

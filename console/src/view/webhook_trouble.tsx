@@ -1,4 +1,4 @@
-/** Why a webhook does not deliver, since when, and what to do about it. */
+/** The status of a failing or disabled webhook: reason, start and remedy. */
 
 import { api, call } from "../api.js";
 import { dateTime, until } from "../format.js";
@@ -7,7 +7,7 @@ import { attempt } from "../ui/notice.js";
 import { Time } from "../ui/page.js";
 import type { Webhook } from "./webhooks.js";
 
-/** A webhook whose attempts fail for that long is disabled. */
+/** The time after which a webhook is disabled if all its attempts fail. */
 const DISABLED_AFTER_MS = 5 * 86_400_000;
 
 interface TroubleProps {

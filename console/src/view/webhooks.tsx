@@ -1,4 +1,4 @@
-/** Webhooks: where the service posts milestones. */
+/** The page of the webhooks. The service posts milestones to them. */
 
 import { useState } from "preact/hooks";
 import { allPages, api, call, type Schemas } from "../api.js";

@@ -1,4 +1,4 @@
-/** The workers, for administrators. */
+/** The page of the workers, for administrators. */
 
 import { allPages, api, call, type Schemas } from "../api.js";
 import { useResource } from "../resource.js";

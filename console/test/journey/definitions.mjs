@@ -1,4 +1,4 @@
-// Skills, agents, schedules, conversations and secrets.
+// Tests of skills, agents, schedules, conversations, secrets and webhooks.
 
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -11,7 +11,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-/** An archive with one file. */
+/** Returns a TAR archive with one file. */
 function tar(name, text) {
   const content = Buffer.from(text);
   const header = Buffer.alloc(512);
@@ -115,7 +115,7 @@ test("a webhook is created, shows its secret once, and a test of it is delivered
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/webhooks`);
   await page.getByRole("button", { name: "New webhook" }).first().click();
-  // A name that nobody can have.
+  // A host name that cannot exist.
   const address = `https://hooks.invalid/${Date.now()}`;
   await page.getByLabel("Address").fill(address);
   await page.getByRole("button", { name: "Create" }).click();

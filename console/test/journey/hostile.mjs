@@ -1,10 +1,10 @@
-// Content that attacks: in titles, output, Markdown, names of files, tables, drawings and pages.
+// Tests of hostile content in titles, output, Markdown, file names, tables, SVG images and pages.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 import { api, createJob, ended, launch, script, signIn, url } from "../browser.mjs";
 
-/** A page that tries to get out of its frame, and shows what came of each attempt. */
+/** A page that tries to escape from its frame and shows the result of each attempt. */
 const ESCAPES = `<!doctype html><pre id=result></pre><script>
 const found = {};
 const attempt = (name, act) => {
@@ -102,7 +102,7 @@ test("files that attack reach nothing, whatever they are", async () => {
     popup: "null",
     fetch: "refused",
   });
-  // It goes to another page by itself, which the policy of the console refuses.
+  // The page navigates to another page. The CSP of the console blocks this.
   await result.waitFor({ state: "detached" });
   await list.nth(1).click();
   await page.frameLocator("iframe").locator("circle").waitFor();
@@ -111,7 +111,7 @@ test("files that attack reach nothing, whatever they are", async () => {
   assert.equal(await page.locator("main img, main script, main [onerror]").count(), 0);
   assert.equal(await page.title(), "Files that attack · Skillet");
   assert.deepEqual(left, []);
-  // What the frame was refused is reported, and nothing else.
+  // The only faults are the blocked actions of the frame.
   const isRefusal = /blocked|refused|sandbox|content security policy|^(connect|img|frame)-src: |^Failed to fetch$/i;
   assert.deepEqual(
     faults.filter((text) => !isRefusal.test(text)),

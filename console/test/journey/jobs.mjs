@@ -1,4 +1,4 @@
-// From a new job to its result, and the list of jobs.
+// Tests of a new job up to its result, and of the job list.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -26,7 +26,7 @@ test("a new job makes a page that is shown where it reaches nothing", async () =
   assert.equal(await frame.getAttribute("sandbox"), "allow-scripts");
   await page.getByRole("link", { name: "Request" }).click();
   await page.getByText("notes.txt").waitFor();
-  // The frame's script may not read its parent, and says so.
+  // The script of the frame may not read its parent, which causes a console error.
   assert.deepEqual(
     faults.filter((text) => !text.includes("Blocked a frame with origin")),
     [],
@@ -61,7 +61,7 @@ test("the list follows jobs without being loaded again", async () => {
   const { context, page, faults } = await signIn(browser);
   const title = `Follow the list ${Date.now()}`;
   const job = await createJob(title, "echo done", { hooks: { confirm: ["shell.exec"] } });
-  // A new job waits behind a bar, so that no row moves by itself.
+  // New jobs are hidden behind a bar, so that rows do not move unexpectedly.
   const bar = page.getByRole("button", { name: /^Show .* new job/ });
   const row = page.getByRole("row", { name: title });
   await bar.or(row).first().waitFor();

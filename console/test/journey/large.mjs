@@ -1,4 +1,4 @@
-// Long logs and fast ones. The events are made here, so that no machine is too slow to make them.
+// Tests of long and fast logs. The tests generate the events, so that slow machines can keep up.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
@@ -7,20 +7,20 @@ import { calibrate, measure } from "../meter.mjs";
 import { startStreamServer } from "../stream_server.mjs";
 
 const MAX_HEAP_BYTES = 150 * 1024 * 1024;
-/** Processor time from the address of a job with 5,000 events to a call that has unfolded. */
+/** The maximum CPU time to open a job with 5,000 events and expand a call. */
 const MAX_LOAD_MS = 1000;
-/** Processor time of scripts in one frame. */
+/** The maximum CPU time of scripts in one frame. */
 const MAX_FRAME_MS = 16;
 const DELTAS_A_SECOND = 100;
 const DELTAS = 600;
-/** Elements of a turn that is folded. All output in the page would be many times more. */
+/** The maximum number of elements of a collapsed turn. With its output, a turn would have many more. */
 const MAX_ELEMENTS_PER_TURN = 40;
 
 let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-/** The stored events of turns that each make one call, and the end of the job. */
+/** Returns the stored events of turns with one call each, and of the end of the job. */
 function eventsOf(job, turns) {
   const at = new Date().toISOString();
   const events = [{ type: "job.started", data: { attempt: 1 } }];
@@ -46,7 +46,7 @@ function eventsOf(job, turns) {
   return events.map((event, index) => ({ seq: index + 1, at, attempt: 1, ...event }));
 }
 
-/** Answers the stream of a job with events. */
+/** Responds to the stream request of a job with events. */
 async function serve(page, job, events) {
   const body = events
     .map((event) => `id: ${event.seq}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`)
@@ -70,7 +70,7 @@ test("a log of 5,000 events can be used within a second, and its bodies are not 
   const before = await meter.read();
   await page.goto(`${url}/console/jobs/${job.id}`);
   await page.getByText("Completed after").waitFor();
-  // It answers: a call in the middle unfolds.
+  // The page reacts to input: a call in the middle expands.
   await page
     .locator(".call-head")
     .nth(turns / 2)
@@ -107,7 +107,7 @@ test("100 deltas a second cost few milliseconds of script a frame, also behind a
     await begun;
     const startedAt = Date.now();
     for (let number = 0; number < DELTAS;) {
-      // As many as are due, so that a busy machine does not slow the stream down.
+      // Sends all deltas that are due, so that a busy machine does not slow the stream down.
       const due = Math.min(DELTAS, ((Date.now() - startedAt) / 1000) * DELTAS_A_SECOND);
       for (; number < due; number++) {
         send({ seq: ++seq, type: "message.delta", at, attempt: 1, data: { text: words(number) } });
@@ -166,7 +166,7 @@ test("deltas that come together are drawn together", async () => {
   });
   let isServed = false;
   await page.route(`**/v1/jobs/${job.id}/stream*`, (route) => {
-    // After that the stream stays away, as that of a job that is thinking.
+    // Later requests get no response, like the stream of a job whose model is thinking.
     if (isServed) return;
     isServed = true;
     return route.fulfill({ status: 200, contentType: "text/event-stream", body: body.join("") });

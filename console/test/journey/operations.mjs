@@ -1,4 +1,4 @@
-// What administrators do.
+// Tests of the pages for administrators.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

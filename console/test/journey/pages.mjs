@@ -1,4 +1,4 @@
-// Every page, light and dark: accessible, with no breach of the policy and no error.
+// Tests of every page, light and dark: accessibility, CSP violations and errors.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -1,4 +1,4 @@
-// Signing in and out.
+// Tests of signing in and out.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -13,7 +13,7 @@ import yaml
 
 KUBERNETES = "1.33"
 CUSTOM = Path(__file__).parent / "custom"
-# Every part of the chart.
+# Values that enable every part of the chart.
 EVERYTHING: dict[str, Any] = {
     "assets.url": "s3://bucket/prefix",
     "api.publicUrl": "https://skillet.example.com",
@@ -26,7 +26,7 @@ EVERYTHING: dict[str, Any] = {
     "dashboard.enabled": True,
 }
 PEERS = [{"podSelector": {"matchLabels": {"role": "peer"}}}]
-# Other values for what is no number and no truth value.
+# Alternative values for entries that are neither numbers nor booleans.
 OTHER: dict[str, Any] = {
     "image.pullPolicy": "Always",
     "image.pullSecrets": [{"name": "pull"}],
@@ -45,7 +45,7 @@ OTHER: dict[str, Any] = {
     "affinity": {"podAntiAffinity": {}},
     "resources": {"requests": {"cpu": "3"}},
 }
-# What must hold for a value to matter.
+# Other values that are required for a value to have an effect.
 NEEDS: dict[str, dict[str, Any]] = {
     "api.replicas": {"api.autoscaling.enabled": False},
     "worker.replicas": {"worker.autoscaling.enabled": False},

@@ -1,4 +1,4 @@
-"""What a Python program does with Skillet, through a client generated from the OpenAPI document."""
+"""A Python program that uses Skillet through a client generated from the OpenAPI document."""
 
 import sys
 import time
@@ -19,7 +19,7 @@ output: sold.html
 
 
 def good(answer):
-    """The answer, if it is no refusal."""
+    """Returns the response. Exits if it is an error."""
     if answer is None or isinstance(answer, Problem):
         sys.exit(f"refused: {answer}")
     return answer

@@ -1,4 +1,4 @@
-// What a TypeScript program does with Skillet, checked by the compiler against the OpenAPI document.
+// A TypeScript program that uses Skillet through a client generated from the OpenAPI document.
 
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema.js";
@@ -49,7 +49,7 @@ console.log("job", job.status, job.text);
 
 const events = await client.GET("/v1/jobs/{job_id}/events", { params: { path: { job_id: job.id } } });
 for (const event of events.data?.data ?? []) {
-  // `type` tells the variants apart: each has data of its own.
+  // `type` selects the variant of the event, and with it the type of `data`.
   if (event.type === "tool.completed") console.log("tool", event.data.outcome);
 }
 

@@ -1,4 +1,4 @@
-//! An S3 bucket: opening it, and listing unfinished uploads, which `object_store` cannot.
+//! The S3 bucket of the asset store, with a list of unfinished uploads, which `object_store` does not offer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -13,28 +13,28 @@ use object_store::signer::{SignedUrlOptions, Signer};
 use reqwest::{Client, Method};
 use serde::Deserialize;
 
-/// The longest silence of the service, and the longest request, unless `AWS_READ_TIMEOUT` and `AWS_TIMEOUT` say
-/// otherwise. The library ends every request after 30 s, also one that copies or sends a large file.
+/// The timeouts of S3 requests: without data, and in total. `AWS_READ_TIMEOUT` and `AWS_TIMEOUT` override them. The
+/// library's default ends every request after 30 s, which is too short for copying or sending a large file.
 const READ_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::ReadTimeout, "60 seconds");
 const REQUEST_TIMEOUT: (ClientConfigKey, &str) = (ClientConfigKey::Timeout, "1 hour");
-/// The validity of a URL for a download.
+/// The validity of a presigned URL.
 const PRESIGNED_FOR: Duration = Duration::from_secs(300);
-/// The timeout of listing unfinished uploads.
+/// The timeout of requests that list unfinished uploads.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A bucket, or a part of one.
+/// A bucket, or a prefix in a bucket.
 pub(super) struct Bucket {
     s3: AmazonS3,
     http: Client,
     prefix: Path,
     url: String,
-    /// Whether clients download from the bucket itself.
+    /// Whether clients download directly from the bucket.
     presigns: bool,
-    /// Whether the log says already that unfinished uploads cannot be listed.
+    /// Whether a warning that unfinished uploads cannot be listed was logged already.
     has_warned: AtomicBool,
 }
 
-/// The headers of a presigned download.
+/// The response headers of a presigned download.
 pub struct DownloadHeaders<'a> {
     /// `Content-Disposition`.
     pub disposition: &'a str,
@@ -42,7 +42,7 @@ pub struct DownloadHeaders<'a> {
     pub content_type: &'a str,
 }
 
-/// The answer to `ListMultipartUploads`, as far as it matters here.
+/// The fields of a `ListMultipartUploads` response that are used here.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct BucketListing {
@@ -59,7 +59,7 @@ struct Unfinished {
 }
 
 impl Bucket {
-    /// Opens `s3://bucket/prefix`. Nothing is sent yet.
+    /// Opens `s3://bucket/prefix` without sending a request.
     pub(super) fn open(url: &str, presigns: bool) -> anyhow::Result<(AmazonS3, Self)> {
         let (_, rest) = url.split_once("://").unwrap_or(("", url));
         let (_, prefix) = rest.split_once('/').unwrap_or((rest, ""));
@@ -92,7 +92,8 @@ impl Bucket {
         &self.url
     }
 
-    /// A URL from which anyone can download an object for [`PRESIGNED_FOR`], with these headers of the response.
+    /// Returns a URL from which anyone can download an object for [`PRESIGNED_FOR`], with these response headers.
+    /// Returns `None` if the bucket does not presign.
     pub(super) async fn presign(
         &self,
         path: &Path,
@@ -113,8 +114,8 @@ impl Bucket {
         Ok(Some(signing.await?.into()))
     }
 
-    /// Aborts uploads to a folder that were begun before that instant and not finished. What a process that was killed
-    /// has sent of them costs room, and no list of objects shows it.
+    /// Aborts unfinished uploads to a folder that began before an instant. Parts that a killed process uploaded take
+    /// storage but do not appear in lists of objects.
     pub(super) async fn abort_unfinished(&self, folder: &str, before: DateTime<Utc>) {
         let aborting = async {
             for upload in self.list_unfinished(folder).await? {
@@ -136,7 +137,8 @@ impl Bucket {
         }
     }
 
-    /// The first 1,000 by name, and so the oldest: uploads are named by time.
+    /// Lists the first 1,000 unfinished uploads by name. They are the oldest, because upload names begin with the
+    /// time.
     async fn list_unfinished(&self, folder: &str) -> anyhow::Result<Vec<Unfinished>> {
         let folder = format!("{}/", self.prefix.clone().join(folder));
         let options = SignedUrlOptions::new().with_query([("uploads", ""), ("prefix", &folder)]);
@@ -145,7 +147,7 @@ impl Bucket {
             .s3
             .signed_url_opts(method, &root, LIST_TIMEOUT, &options)
             .await?;
-        // The URL has the signature in it.
+        // The URL contains a signature, so errors must not include it.
         let response = self.http.get(url).send().await;
         let response = response.map_err(reqwest::Error::without_url)?;
         let response = response
@@ -157,7 +159,7 @@ impl Bucket {
     }
 }
 
-/// Credentials and files in the clear must be asked for, and the library's own words for it do not say how.
+/// Requires HTTPS unless `AWS_ALLOW_HTTP` is set. The library's own error does not name the variable.
 fn require_https(builder: &AmazonS3Builder) -> anyhow::Result<()> {
     let get = |key| builder.get_config_value(&key).unwrap_or_default();
     let is_plain = [AmazonS3ConfigKey::S3Endpoint, AmazonS3ConfigKey::Endpoint]
@@ -167,7 +169,7 @@ fn require_https(builder: &AmazonS3Builder) -> anyhow::Result<()> {
     let is_allowed = ["1", "true", "on", "yes", "y"].contains(&&*allowed.to_ascii_lowercase());
     anyhow::ensure!(
         !is_plain || is_allowed,
-        "the endpoint of the asset store is not encrypted (http://); set AWS_ALLOW_HTTP=true to use it all the same"
+        "the endpoint of the asset store is not encrypted (http://); set AWS_ALLOW_HTTP=true to allow it"
     );
     Ok(())
 }

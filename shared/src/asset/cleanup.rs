@@ -7,14 +7,14 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-/// How long a process that ends waits for removals. Maintenance removes the rest a day later.
+/// The time that a stopping process waits for removals. Maintenance removes the rest a day later.
 const FINISH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The tasks that finish or remove uploads. Clones share them.
+/// Background tasks that finish or remove uploads. Clones share the tasks.
 #[derive(Clone)]
 pub(super) struct Cleanup {
     tasks: TaskTracker,
-    /// That of the process: those of the API's threads end before it.
+    /// The runtime of the process. The runtimes of the API threads stop before it.
     runtime: Handle,
 }
 
@@ -26,7 +26,7 @@ impl Cleanup {
         }
     }
 
-    /// Runs a task to its end in the background.
+    /// Runs a task to completion in the background.
     pub(super) fn spawn<T: Send + 'static>(
         &self,
         task: impl Future<Output = T> + Send + 'static,
@@ -34,12 +34,15 @@ impl Cleanup {
         self.tasks.spawn_on(task, &self.runtime)
     }
 
-    /// Waits for all tasks.
+    /// Waits until all tasks end, at most [`FINISH_TIMEOUT`].
     pub(super) async fn finish(&self) {
         self.tasks.close();
         if timeout(FINISH_TIMEOUT, self.tasks.wait()).await.is_err() {
             let tasks = self.tasks.len();
-            tracing::warn!(tasks, "left abandoned uploads in the asset store");
+            tracing::warn!(
+                tasks,
+                "abandoned uploads were not removed in time; maintenance removes them after a day"
+            );
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Failures of the asset store.
+//! Errors of the asset store.
 
 use std::error::Error;
 use std::io;
 
-/// The code that an S3 service gives when the bucket itself is missing.
+/// The S3 error code for a missing bucket.
 const NO_BUCKET: &str = "NoSuchBucket";
 
-/// The store failed, or lacks what the database says it has.
+/// An error of the asset store. It can also mean that an object that the database names is missing.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A request to the store failed.
@@ -18,17 +18,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Whether the store failed, so that another try may succeed.
+    /// Whether the store failed. A later try can succeed.
     pub fn is_outage(&self) -> bool {
         !self.is_not_found()
     }
 
-    /// Whether the store answered that this is not allowed, so that nothing has changed there.
+    /// Whether the store denied the request. Nothing has changed in the store then.
     pub fn is_denied(&self) -> bool {
         use object_store::Error::{Generic, PermissionDenied, Unauthenticated};
         match self {
             Self::Object(PermissionDenied { .. } | Unauthenticated { .. }) => true,
-            // Of one object of those that were deleted together.
+            // One of several objects in a bulk deletion was denied.
             Self::Object(error @ Generic { .. }) => {
                 innermost(error).contains("(code: AccessDenied)")
             }
@@ -36,7 +36,7 @@ impl StoreError {
         }
     }
 
-    /// Whether the store works and has no object of that name.
+    /// Whether the store works but has no such object.
     pub fn is_not_found(&self) -> bool {
         match self {
             Self::Object(error @ object_store::Error::NotFound { .. }) => {
@@ -47,7 +47,7 @@ impl StoreError {
     }
 }
 
-/// The problem of the store and its remedy, in one line.
+/// Describes the error of the store and a remedy, in one line.
 pub(super) fn describe(error: &object_store::Error) -> String {
     let text = innermost(error);
     let Some(code) = s3_code(&text) else {
@@ -55,19 +55,21 @@ pub(super) fn describe(error: &object_store::Error) -> String {
     };
     let message = between(&text, "<Message>", "</Message>").unwrap_or_default();
     let remedy = match code {
-        NO_BUCKET => "; make the bucket first",
+        NO_BUCKET => "; create the bucket first",
         "InvalidAccessKeyId"
         | "SignatureDoesNotMatch"
         | "AccessDenied"
         | "ExpiredToken"
-        | "InvalidToken" => "; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and what they may do",
+        | "InvalidToken" => {
+            "; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and their permissions"
+        }
         "AuthorizationHeaderMalformed" | "PermanentRedirect" => "; check AWS_REGION",
         _ => "",
     };
     format!("{code}: {}{remedy}", message.trim_end_matches('.'))
 }
 
-/// The last cause, which says most.
+/// The last error in the chain of causes, which is the most specific one.
 fn innermost(error: &object_store::Error) -> String {
     let causes = std::iter::successors(Some(error as &dyn Error), |&error| error.source());
     causes.last().map(ToString::to_string).unwrap_or_default()
@@ -101,7 +103,7 @@ mod tests {
         );
         assert_eq!(
             describe(&bucket),
-            "NoSuchBucket: The bucket does not exist; make the bucket first"
+            "NoSuchBucket: The bucket does not exist; create the bucket first"
         );
         assert!(!StoreError::from(bucket).is_not_found());
         assert!(StoreError::from(key).is_not_found());

@@ -14,7 +14,7 @@ pub(super) const INCOMING: &str = "incoming";
 /// The folder of saved workspaces.
 pub(super) const WORKSPACES: &str = "workspaces";
 
-/// The root of a store in a folder.
+/// The root folder of a store on the file system.
 #[derive(Clone)]
 pub(super) struct Folder(PathBuf);
 
@@ -27,7 +27,7 @@ impl Folder {
         &self.0
     }
 
-    /// Removes uploads from before that instant, and what is unfinished in saved workspaces.
+    /// Removes uploads that were last written before an instant, and unfinished files in saved workspaces.
     pub(super) async fn sweep_uploads(&self, before: DateTime<Utc>) -> Result<(), StoreError> {
         let (incoming, workspaces) = (self.0.join(INCOMING), self.0.join(WORKSPACES));
         blocking(move || {
@@ -40,7 +40,7 @@ impl Folder {
         .await
     }
 
-    /// Removes unfinished files from before that instant in a folder below the root.
+    /// Removes unfinished files in a subfolder that were last written before an instant.
     pub(super) async fn sweep_unfinished(
         &self,
         folder: PathBuf,
@@ -50,7 +50,7 @@ impl Folder {
         blocking(move || remove_old(&folder, before.into(), is_unfinished)).await
     }
 
-    /// Removes a folder of saved workspaces with all that is in it, and theirs if it was the last.
+    /// Removes a saved workspace with its files. Also removes the folder of workspaces if it becomes empty.
     pub(super) async fn remove_workspace(&self, name: &str) -> Result<(), StoreError> {
         let workspaces = self.0.join(WORKSPACES);
         let folder = workspaces.join(name);
@@ -72,7 +72,7 @@ async fn blocking(
     Ok(done.map_err(io::Error::other)??)
 }
 
-/// The paths of a folder's entries, none if it is not there.
+/// The paths of a folder's entries. Empty if the folder does not exist.
 fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     match fs::read_dir(folder) {
         Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
@@ -81,7 +81,7 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     }
 }
 
-/// Deletes the files of a folder that were not written since then and whose names match.
+/// Deletes the files of a folder that were last written before an instant and whose names match.
 fn remove_old(
     folder: &Path,
     before: SystemTime,
@@ -92,7 +92,7 @@ fn remove_old(
         if !is_such(&name) {
             continue;
         }
-        // Somebody may finish it just now, or remove it.
+        // Another process can finish or remove the file at the same time.
         let Ok(metadata) = fs::symlink_metadata(&path) else {
             continue;
         };
@@ -103,7 +103,7 @@ fn remove_old(
     Ok(())
 }
 
-/// Whether `object_store` calls a file so until it is whole: `…#1`.
+/// Whether the name is one that `object_store` gives to an unfinished file: `…#1`.
 fn is_unfinished(name: &str) -> bool {
     let (_, number) = name.rsplit_once('#').unwrap_or_default();
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())

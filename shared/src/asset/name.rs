@@ -1,10 +1,10 @@
 //! File names of assets.
 
-/// The longest file name most file systems take, in bytes.
+/// The longest file name that most file systems accept, in bytes.
 const MAX_BYTES: usize = 255;
 
-/// A plain file name out of whatever a client, a URL or a model called a file: the last segment,
-/// without control characters, never empty, `.` or `..`.
+/// Turns a name from a client, a URL or a model into a plain file name: the last segment without control characters.
+/// The result is never empty, `.` or `..`.
 pub fn file_name(claimed: &str) -> String {
     let last = claimed
         .rsplit(['/', '\\'])
@@ -21,12 +21,12 @@ pub fn file_name(claimed: &str) -> String {
     shorten(plain)
 }
 
-/// Direction marks and zero-width characters make one name look like another.
+/// Whether the character is a direction mark or has no width. Such characters make one name look like another.
 pub(crate) fn is_invisible(char: char) -> bool {
     matches!(char, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
 }
 
-/// Cuts the stem, so that the extension stays.
+/// Shortens the stem and keeps the extension.
 fn shorten(name: &str) -> String {
     if name.len() <= MAX_BYTES {
         return name.to_owned();

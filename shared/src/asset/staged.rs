@@ -9,24 +9,24 @@ use super::AssetStore;
 use super::failure::StoreError;
 use super::folder::INCOMING;
 
-/// Parts of an upload that are on their way at once; then the sender waits.
+/// The most parts of an upload that are sent at once. The sender waits for a free place.
 const PARTS_AT_ONCE: usize = 4;
 
-/// An object at a side path. Dropped before it is moved away, it is removed, in every state.
+/// An object at a temporary path. Dropping it before it is moved removes it in the background, in every state.
 pub(super) struct Staged {
     store: AssetStore,
     path: Path,
     state: StagedState,
 }
 
-/// The part of the object that is in the store.
+/// The progress of a staged upload.
 enum StagedState {
     Writing(WriteMultipart),
-    /// Its last part is being written, by a task that ends whether somebody waits for it or not.
+    /// A background task writes the last part. It ends even if nobody waits for it.
     Finishing(JoinHandle<object_store::Result<PutResult>>),
-    /// It is in the store, unless its last part failed.
+    /// The object is in the store, unless writing its last part failed.
     Whole,
-    /// It was moved away or removed.
+    /// The object was moved away or removed.
     Gone,
 }
 
@@ -41,7 +41,7 @@ impl Staged {
         })
     }
 
-    /// Appends bytes, waiting while too many are on their way.
+    /// Appends bytes. Waits while too many parts are being sent.
     pub(super) async fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         let StagedState::Writing(writer) = &mut self.state else {
             unreachable!("nothing is appended to a finished upload");
@@ -68,7 +68,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Moves the object to `target`, where nothing or the same is.
+    /// Moves the object to `target`. If `target` exists, it has the same content.
     pub(super) async fn move_to(
         mut self,
         objects: &dyn ObjectStore,
@@ -79,7 +79,7 @@ impl Staged {
         Ok(())
     }
 
-    /// Removes what there is.
+    /// Removes the object from the store.
     pub(super) async fn remove(mut self) -> Result<(), StoreError> {
         self.take_removal().await
     }
@@ -91,7 +91,7 @@ impl Staged {
             match state {
                 StagedState::Gone => return Ok(()),
                 StagedState::Writing(writer) => return Ok(writer.abort().await?),
-                // A part of it may become an object yet.
+                // The task can still create the object.
                 StagedState::Finishing(finishing) => drop(finishing.await),
                 StagedState::Whole => {}
             }
@@ -112,7 +112,10 @@ impl Drop for Staged {
         self.store.cleanup.spawn(async move {
             if let Err(error) = removal.await {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "an abandoned upload is left for a day");
+                tracing::warn!(
+                    error,
+                    "cannot remove an abandoned upload; maintenance removes it after a day"
+                );
             }
         });
     }

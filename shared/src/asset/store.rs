@@ -23,16 +23,16 @@ use super::folder::{Folder, INCOMING};
 
 /// The folder of blobs.
 const BLOBS: &str = "sha256";
-/// The empty object that tells whether the store works.
+/// An empty object that is read or written to check that the store works.
 const PROBE: &str = "probe";
-/// The timeout of the check of the store when a process starts.
+/// The timeout of the store check at startup.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// The bytes of all assets.
+/// The storage of all assets. Clones share it.
 #[derive(Clone)]
 pub struct AssetStore {
     pub(super) objects: Arc<dyn ObjectStore>,
-    /// Saved workspaces of unfinished jobs. Losing one costs work, and no stored result.
+    /// The storage of saved workspaces of unfinished jobs. If a workspace is lost, only unfinished work is lost.
     pub(super) workspaces: Arc<dyn ObjectStore>,
     pub(super) place: Arc<Place>,
     pub(super) cleanup: Cleanup,
@@ -43,21 +43,21 @@ pub(super) enum Place {
     Bucket(Bucket),
 }
 
-/// The bytes from `start` up to but not including `end`.
+/// The bytes from `start` (inclusive) to `end` (exclusive).
 pub type BlobRange = std::ops::Range<u64>;
 
 impl AssetStore {
-    /// A store in a folder. One that is missing is made for this user alone.
+    /// Opens a store in a folder. Creates the folder if it is missing, accessible by the current user only.
     ///
     /// # Panics
     ///
-    /// Outside a Tokio runtime: abandoned uploads are removed on it.
+    /// Panics outside a Tokio runtime, because abandoned uploads are removed in background tasks.
     pub fn in_folder(folder: &FilePath) -> anyhow::Result<Self> {
         std::fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .with_context(|| format!("cannot make the asset folder {}", folder.display()))?;
+            .with_context(|| format!("cannot create the asset folder {}", folder.display()))?;
         let files = || LocalFileSystem::new_with_prefix(folder);
         Ok(Self {
             objects: Arc::new(files()?.with_fsync(true)),
@@ -67,12 +67,12 @@ impl AssetStore {
         })
     }
 
-    /// A store at `s3://bucket/prefix`, with credentials, region and endpoint from the usual `AWS_…` variables. With
-    /// `presigns`, clients download from the bucket itself.
+    /// Opens a store at `s3://bucket/prefix`. Credentials, region and endpoint come from the usual `AWS_…` variables.
+    /// With `presigns`, clients download directly from the bucket.
     ///
     /// # Panics
     ///
-    /// Outside a Tokio runtime: abandoned uploads are removed on it.
+    /// Panics outside a Tokio runtime, because abandoned uploads are removed in background tasks.
     pub fn in_bucket(url: &str, presigns: bool) -> anyhow::Result<Self> {
         let (s3, bucket) = Bucket::open(url, presigns)?;
         let objects = Arc::new(PrefixStore::new(s3, bucket.prefix().clone()));
@@ -84,7 +84,7 @@ impl AssetStore {
         })
     }
 
-    /// Stores an empty object: whether the store takes bytes. The error names the store and says what to do.
+    /// Checks that the store accepts bytes, by storing an empty object. The error names the store and a remedy.
     pub async fn check(&self) -> anyhow::Result<()> {
         let probe = Path::from(PROBE);
         let putting = self.objects.put(&probe, Bytes::new().into());
@@ -100,12 +100,13 @@ impl AssetStore {
         }
     }
 
-    /// Whether the store answers and takes bytes.
+    /// Checks that the store answers and accepts bytes.
     pub async fn probe(&self) -> Result<(), StoreError> {
         let probe = Path::from(PROBE);
         match self.objects.head(&probe).await {
             Ok(_) => Ok(()),
-            // It was removed, or with it the bucket or the folder: only storing it again tells.
+            // The object, the bucket or the folder was removed. Storing the object again shows whether the store
+            // works.
             Err(object_store::Error::NotFound { .. }) => {
                 self.objects.put(&probe, Bytes::new().into()).await?;
                 Ok(())
@@ -114,7 +115,7 @@ impl AssetStore {
         }
     }
 
-    /// Waits until the uploads that were abandoned so far are removed, for some seconds at most.
+    /// Waits until abandoned uploads are removed, at most a few seconds.
     pub async fn finish_cleanup(&self) {
         self.cleanup.finish().await;
     }
@@ -133,7 +134,8 @@ impl AssetStore {
         Ok(got.into_stream().map_err(StoreError::from).boxed())
     }
 
-    /// A URL from which anyone can download a blob for some minutes; `None` unless the store presigns.
+    /// Returns a URL from which anyone can download a blob for a few minutes. Returns `None` if the store does not
+    /// presign.
     pub async fn presign(
         &self,
         sha256: &str,
@@ -145,7 +147,7 @@ impl AssetStore {
         }
     }
 
-    /// Removes a blob; it is no error if it is not there.
+    /// Removes a blob. A missing blob is not an error.
     pub async fn delete(&self, sha256: &str) -> Result<(), StoreError> {
         match self.objects.delete(&blob_path(sha256)).await {
             Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -153,7 +155,7 @@ impl AssetStore {
         }
     }
 
-    /// The hashes that begin with `first` of blobs that are older than that.
+    /// Lists the hashes of blobs whose hash begins with the byte `first` and that are older than `age`.
     pub async fn list_blobs(&self, first: u8, age: TimeDelta) -> Result<Vec<String>, StoreError> {
         let stored_before = earliest_now() - age;
         let folder = Path::from_iter([BLOBS, &hex::encode([first])]);
@@ -166,8 +168,8 @@ impl AssetStore {
             .await
     }
 
-    /// Removes what is left of uploads that were broken off longer than that ago: whole objects, and what a process
-    /// that was killed had written of them.
+    /// Removes abandoned uploads that are older than `age`: whole objects, and the parts that a killed process left
+    /// behind.
     pub async fn sweep_uploads(&self, age: TimeDelta) -> Result<(), StoreError> {
         let begun_before = earliest_now() - age;
         match &*self.place {
@@ -190,7 +192,7 @@ impl AssetStore {
         }
     }
 
-    /// The same for blobs whose hashes begin with `first`.
+    /// Removes unfinished files older than `age` of blobs whose hash begins with the byte `first`.
     pub async fn sweep_unfinished_blobs(
         &self,
         first: u8,
@@ -201,15 +203,14 @@ impl AssetStore {
                 let part = [BLOBS, &hex::encode([first])].iter().collect();
                 folder.sweep_unfinished(part, earliest_now() - age).await
             }
-            // A bucket has an object whole or not at all.
+            // An object in a bucket is always complete.
             Place::Bucket(_) => Ok(()),
         }
     }
 }
 
-/// The time by the database's clock or by this machine's, whichever is earlier. The ages of objects are by the clock
-/// of the store, or of the host that wrote them: where clocks differ, what is old stays longer, and nothing new is
-/// removed.
+/// The earlier of the database's clock and this machine's clock. Object ages are measured by the clock of the store or
+/// of the host that wrote the object. If the clocks differ, old objects stay longer and new objects are not removed.
 fn earliest_now() -> DateTime<Utc> {
     crate::clock::now().min(Utc::now())
 }

@@ -1,13 +1,13 @@
-//! Detection of media types, from which the kind of an output follows.
+//! Detection of media types. The kind of an output follows from its media type.
 
 const TEXT: &str = "text/plain";
 const BYTES: &str = "application/octet-stream";
 /// The number of bytes from which a media type is detected.
 pub const HEAD_BYTES: usize = 8 * 1024;
 
-/// The media type of a file by its first bytes, and by its name where the bytes leave it open.
+/// Detects the media type of a file from its first bytes, and from its name where the bytes are ambiguous.
 ///
-/// A name alone never makes a file an image or a page; so what is served as one, is one.
+/// The name alone never makes a file an image or an HTML page. So a file served as an image or a page really is one.
 pub fn content_type_of(name: &str, content: &[u8]) -> String {
     let head = &content[..content.len().min(HEAD_BYTES)];
     let by_name = mime_guess::from_path(name).first_raw();
@@ -18,7 +18,7 @@ pub fn content_type_of(name: &str, content: &[u8]) -> String {
     }
     let sniffed = infer::get(head).map(|kind| kind.mime_type());
     match sniffed.filter(|sniffed| !sniffed.starts_with("text/")) {
-        // Office files, EPUB and many others are ZIP archives with a convention inside.
+        // Office files, EPUB and many other formats are ZIP archives.
         Some("application/zip") => by_name
             .filter(|guess| is_zip_based(guess))
             .unwrap_or("application/zip"),
@@ -30,14 +30,14 @@ pub fn content_type_of(name: &str, content: &[u8]) -> String {
     .to_owned()
 }
 
-/// Pages and drawings, told by their first element. What is named as a page is one if it begins with any element: many
-/// begin with a heading.
+/// Detects HTML and SVG by the first element. In a file with the name of an HTML page, any first element counts: many
+/// pages begin with a heading.
 fn markup(head: &[u8], is_named_page: bool) -> Option<&'static str> {
     let text = String::from_utf8_lossy(head)
         .trim_start_matches('\u{feff}')
         .to_ascii_lowercase();
     let mut rest = text.trim_start();
-    // A declaration, comments and a document type may come first.
+    // An XML declaration, comments and a document type can come first.
     while let Some(end) = prologue_end(rest) {
         rest = rest[end..].trim_start();
     }
@@ -53,7 +53,7 @@ fn markup(head: &[u8], is_named_page: bool) -> Option<&'static str> {
     }
 }
 
-/// Whether it begins like `<h1>` or `<p class=…`.
+/// Whether the text begins with an HTML tag such as `<h1>` or `<p class=…`.
 fn begins_with_element(text: &str) -> bool {
     let Some(tag) = text.strip_prefix('<') else {
         return false;
@@ -76,14 +76,13 @@ fn prologue_end(text: &str) -> Option<usize> {
 fn is_text(head: &[u8]) -> bool {
     let valid = match std::str::from_utf8(head) {
         Ok(_) => true,
-        // The head may end inside a character.
+        // The head can end in the middle of a character.
         Err(error) => error.error_len().is_none(),
     };
     valid && !head.contains(&0)
 }
 
-/// Whether it looks like text of an older encoding, as spreadsheets still write it in much of the world: one byte a
-/// character, or UTF-16.
+/// Whether the bytes can be text in a legacy single-byte encoding or UTF-16, which spreadsheet programs still write.
 fn may_be_text(head: &[u8]) -> bool {
     let is_control = |byte: &u8| byte.is_ascii_control() && !b"\t\n\x0c\r".contains(byte);
     head.starts_with(b"\xff\xfe") || head.starts_with(b"\xfe\xff") || !head.iter().any(is_control)
@@ -95,7 +94,7 @@ fn is_zip_based(content_type: &str) -> bool {
         .any(|part| content_type.contains(part))
 }
 
-/// Whether files of the media type are text, apart from pages and drawings.
+/// Whether the media type is a text type other than HTML and SVG.
 pub fn is_textual(content_type: &str) -> bool {
     let named = [
         "json",
@@ -109,7 +108,7 @@ pub fn is_textual(content_type: &str) -> bool {
         "rtf",
         "graphql",
     ];
-    // SVG and HTML must show themselves in the content.
+    // SVG and HTML are detected by content only.
     let shown = matches!(
         content_type,
         "image/svg+xml" | "text/html" | "application/xhtml+xml"

@@ -11,12 +11,12 @@ use super::staged::Staged;
 use super::store::blob_path;
 use super::{AssetStore, HEAD_BYTES};
 
-/// Uploads up to this size are written in one piece; larger ones go to a side path first.
+/// Uploads up to this size are written in one request. Larger uploads go to a temporary path first.
 const INLINE_BYTES: usize = 4 * 1024 * 1024;
-/// Bytes of a file that are read at once.
+/// The number of bytes that are read from a file at once.
 const CHUNK_BYTES: usize = 256 * 1024;
 
-/// Bytes on their way into the store. Dropped before [`Upload::seal`], it leaves nothing there.
+/// An upload in progress. Dropping it before [`Upload::seal`] leaves nothing in the store.
 pub struct Upload {
     store: AssetStore,
     hasher: Sha256,
@@ -30,20 +30,21 @@ enum UploadBody {
     Staged(Staged),
 }
 
-/// Bytes whose hash is known, not under that hash yet. Dropped before they are, it leaves nothing in the store.
+/// A finished upload with a known hash that is not stored under that hash yet. Dropping it leaves nothing in the
+/// store.
 pub struct SealedUpload {
     store: AssetStore,
     body: UploadBody,
-    /// Hexadecimal.
+    /// The SHA-256 of the bytes, in hexadecimal.
     pub sha256: String,
-    /// Bytes.
+    /// The number of bytes.
     pub size: u64,
-    /// The first bytes, to tell the media type by.
+    /// The first bytes, from which the media type is detected.
     pub head: Vec<u8>,
 }
 
 impl AssetStore {
-    /// Begins to store bytes whose hash is not known yet.
+    /// Begins an upload.
     pub fn upload(&self) -> Upload {
         Upload::new(self.clone())
     }
@@ -65,12 +66,12 @@ impl Upload {
         self.size
     }
 
-    /// The first bytes, up to [`HEAD_BYTES`] of them.
+    /// The first bytes, at most [`HEAD_BYTES`].
     pub fn head(&self) -> &[u8] {
         &self.head
     }
 
-    /// Appends bytes, waiting while too many are on their way.
+    /// Appends bytes. Waits while too many parts are being sent.
     pub async fn push(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
         self.hasher.update(bytes);
         self.size += bytes.len() as u64;
@@ -91,7 +92,7 @@ impl Upload {
         Ok(())
     }
 
-    /// Appends all that there is to read.
+    /// Appends all bytes of a reader.
     pub async fn push_all(&mut self, mut source: impl Read) -> anyhow::Result<()> {
         let mut chunk = vec![0; CHUNK_BYTES];
         loop {
@@ -123,15 +124,15 @@ impl Upload {
 }
 
 impl SealedUpload {
-    /// Puts the bytes in their place. A row must name the hash by now (`db::asset::store` sees to that), so that
-    /// nobody removes them there.
+    /// Stores the bytes under their hash. The database must already have a row with this hash (`db::asset::store`
+    /// ensures this), so that maintenance does not delete the bytes.
     pub async fn place(self) -> Result<(), StoreError> {
         let target = blob_path(&self.sha256);
         let objects = self.store.objects.clone();
         self.place_at(&*objects, &target).await
     }
 
-    /// Puts the bytes at `target`, where nothing or the same is.
+    /// Stores the bytes at `target`. If `target` exists, it has the same content.
     pub(super) async fn place_at(
         self,
         objects: &dyn ObjectStore,

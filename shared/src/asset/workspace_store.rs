@@ -14,16 +14,16 @@ use super::folder::{Folder, WORKSPACES};
 use super::store::{AssetStore, Place};
 use crate::id::JobId;
 
-/// The files of one job's workspace, addressed by SHA-256. They go with the job's end.
+/// The saved files of one job's workspace, addressed by SHA-256. They are removed when the job ends.
 pub struct WorkspaceStore {
     objects: Arc<dyn ObjectStore>,
-    /// The store's folder, if it is one.
+    /// The folder of the store; `None` for a bucket.
     root: Option<Folder>,
     job: JobId,
 }
 
 impl AssetStore {
-    /// The saved workspace of an unfinished job.
+    /// Returns the saved workspace of an unfinished job.
     pub fn workspace_store(&self, job: JobId) -> WorkspaceStore {
         let folder = match &*self.place {
             Place::Folder(folder) => Some(folder.clone()),
@@ -32,7 +32,7 @@ impl AssetStore {
         WorkspaceStore::new(self.workspaces.clone(), folder, job)
     }
 
-    /// The jobs that have something there.
+    /// Lists the jobs that have a saved workspace.
     pub async fn list_workspaces(&self) -> Result<Vec<JobId>, StoreError> {
         WorkspaceStore::list(&*self.workspaces).await
     }
@@ -53,18 +53,18 @@ impl WorkspaceStore {
             .collect())
     }
 
-    /// Keeps the bytes.
+    /// Stores the bytes under their hash.
     pub async fn put(&self, sealed: SealedUpload) -> Result<(), StoreError> {
         let target = self.path(&sealed.sha256);
         sealed.place_at(&*self.objects, &target).await
     }
 
-    /// Keeps the bytes under a name that is no hash, if there is nothing yet.
+    /// Stores the bytes under a name instead of a hash. Does nothing if the name exists.
     pub async fn put_as(&self, name: &str, sealed: SealedUpload) -> Result<(), StoreError> {
         sealed.place_at(&*self.objects, &self.path(name)).await
     }
 
-    /// Streams bytes that were kept, by their hash or their name.
+    /// Streams stored bytes by hash or name.
     pub async fn read(
         &self,
         name: &str,
@@ -73,7 +73,7 @@ impl WorkspaceStore {
         Ok(got.into_stream().map_err(StoreError::from).boxed())
     }
 
-    /// Forgets everything.
+    /// Removes the whole saved workspace.
     pub async fn clear(&self) -> Result<(), StoreError> {
         if let Some(root) = &self.root {
             return root.remove_workspace(&self.job.to_string()).await;

@@ -8,25 +8,25 @@ use tokio::time::{sleep, timeout};
 use super::now;
 use crate::db::{self, Pool};
 
-/// How often the database is asked. For as long the time may be wrong after the database's clock was set, or after this
-/// machine slept.
+/// The interval between readings of the database's clock. After the database's clock was set or this machine slept,
+/// the time can be wrong for this long.
 const READ_INTERVAL: Duration = Duration::from_secs(10);
-/// An answer that takes longer says too little about the time.
+/// The timeout of a reading. A slower answer gives no exact time.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
-/// A larger difference between the clocks is logged as a warning.
+/// The difference between the clocks above which a warning is logged.
 const WORTH_A_WARNING: TimeDelta = TimeDelta::minutes(1);
-/// Reads the database's clock.
+/// Reads the database's clock and sets this process's clock to it.
 pub async fn read(pool: &Pool) -> sqlx::Result<()> {
     let asked_at = Instant::now();
     let answer = timeout(READ_TIMEOUT, db::now(pool)).await;
     let read = answer.map_err(|_| sqlx::Error::PoolTimedOut)??;
-    // The answer is from somewhere between.
+    // The database read its clock at some instant between request and answer.
     let read_at = asked_at + asked_at.elapsed() / 2;
     skillet_wire::clock::set(read, read_at);
     Ok(())
 }
 
-/// Goes on reading it until it is dropped.
+/// Reads the database's clock periodically. Never returns.
 pub async fn keep(pool: Pool) {
     let mut was_off = false;
     loop {
@@ -38,7 +38,7 @@ pub async fn keep(pool: Pool) {
                     let seconds = ahead.num_seconds();
                     tracing::warn!(
                         seconds,
-                        "this machine's clock is wrong: it is ahead of the database's by so many seconds"
+                        "this machine's clock is wrong: it is ahead of the database's clock, or behind if `seconds` is negative"
                     );
                 }
                 was_off = is_off;

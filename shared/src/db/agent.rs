@@ -10,20 +10,20 @@ use crate::agent::{Agent, AgentSettings, BUILT_IN, DEFAULT};
 use crate::id::TenantId;
 use crate::stored::{UnreadableRow, read};
 
-/// An agent as it is stored.
+/// A stored agent.
 pub struct StoredAgent {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Grows by one with each change.
+    /// The version number, which increases by one with each change.
     pub version: i32,
-    /// None of the one that is built in.
+    /// `None` for the built-in agent.
     settings: Option<Json<Box<RawValue>>>,
     created_at: Option<DateTime<Utc>>,
     updated_at: Option<DateTime<Utc>>,
 }
 
 impl StoredAgent {
-    /// Reads the agent. Another release of ours may have taken what this one does not know.
+    /// Parses the stored settings. Fails if another release stored settings that this release does not support.
     pub fn read(self) -> Result<Agent, UnreadableRow> {
         let Some(settings) = self.settings else {
             return Ok(Agent::built_in());
@@ -50,20 +50,20 @@ impl StoredAgent {
 
 /// The outcome of storing an agent.
 pub enum AgentPut {
-    /// There was none of that name.
+    /// The agent is new.
     Created(Agent),
-    /// It has a new version, or was like that already.
+    /// The agent has a new version, or its settings were already the same.
     Updated(Agent),
 }
 
-/// Makes an agent, or a new version of the one of that name if it is not like that already.
+/// Creates an agent, or a new version of an existing agent if its settings differ.
 pub async fn put(
     db: &mut Connection,
     tenant: TenantId,
     name: &str,
     settings: &AgentSettings,
 ) -> sqlx::Result<AgentPut> {
-    // The first of several at once makes the row; the others wait for it here.
+    // Of several concurrent calls, the first inserts the row and the others wait here for its commit.
     let before = sqlx::query!(
         r#"insert into agent (tenant_id, name, version, deleted_at)
            values ($1, $2, 0, now())
@@ -114,8 +114,8 @@ pub async fn put(
     })
 }
 
-/// A tenant's agent: the newest version, or the one of that number, which is there even if the agent
-/// was deleted.
+/// Returns a tenant's agent in its newest version or in `version`. A given version is returned even if the agent was
+/// deleted.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -145,8 +145,8 @@ pub async fn get(
     Ok(stored.or_else(built_in))
 }
 
-/// Those of a tenant's agents that have one of the names, each in its newest version, in no order. The built-in one
-/// can be among them.
+/// Lists the tenant's agents with one of the names, each in its newest version, in no particular order. Can include
+/// the built-in agent.
 pub async fn list_by_name(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -173,7 +173,7 @@ pub async fn list_by_name(
     Ok(agents)
 }
 
-/// A tenant's agents by name, each in its newest version, a page at a time. The built-in one is among them.
+/// Lists a page of the tenant's agents by name, each in its newest version. Includes the built-in agent.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -208,7 +208,7 @@ pub async fn list(
     .await
 }
 
-/// Removes an agent; `false` if there is none of that name. Its versions stay.
+/// Deletes an agent and keeps its versions. Returns `false` if there is no such agent.
 pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update agent set deleted_at = now() where tenant_id = $1 and name = $2 and deleted_at is null",

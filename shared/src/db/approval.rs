@@ -1,4 +1,4 @@
-//! Pending approvals. The jobs' logs have the questions and the decisions.
+//! Pending approvals. The requests and the decisions are in the logs of the jobs.
 
 use chrono::{DateTime, Utc};
 use serde::Deserialize;
@@ -19,15 +19,15 @@ use crate::stored::read_or_else;
 /// A filter of approvals.
 #[derive(Default)]
 pub struct ApprovalFilter {
-    /// This one only.
+    /// Only the approval with this id.
     pub id: Option<ApprovalId>,
-    /// Of this job.
+    /// Only approvals of this job.
     pub job: Option<JobId>,
-    /// In this state.
+    /// Only approvals with this status.
     pub status: Option<ApprovalStatus>,
 }
 
-/// One of the tenant's approvals.
+/// Returns one of the tenant's approvals.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -40,7 +40,7 @@ pub async fn get(
     Ok(list(db, tenant, &filter, None, 1).await?.pop())
 }
 
-/// The tenant's approvals before `before`, the newest first.
+/// Lists the tenant's approvals before `before`, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -78,10 +78,11 @@ pub async fn list(
     Ok(rows.into_iter().map(Approval::from).collect())
 }
 
-/// The most approvals of a job that wait at once; a reply has no more calls.
+/// The maximum number of pending approvals of a job. A model reply has no more tool calls.
 const MAX_PENDING: i64 = 1000;
 
-/// Those of a job that wait, in the order of its calls. Its run is locked by the caller, so that they go on waiting.
+/// Lists the pending approvals of a job in the order of its tool calls. The caller holds the lock of the run, so the
+/// approvals stay pending.
 pub async fn list_pending(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Vec<Approval>> {
     let filter = ApprovalFilter {
         job: Some(run.lease.job),
@@ -116,8 +117,8 @@ pub async fn list_expired(
     Ok(jobs)
 }
 
-/// Resolves those of a job's pending approvals that have an answer. Returns whether none is left, so that the job
-/// resumes.
+/// Resolves the pending approvals of a job that have an answer. Returns whether the job resumes because no approval is
+/// left pending.
 pub async fn answer(
     db: &mut Connection,
     run: &LockedRun,
@@ -159,8 +160,8 @@ struct ApprovalRow {
     resolved: Option<Json<Box<RawValue>>>,
 }
 
-/// The part of `approval.requested` that an approval shows. A worker never takes a call without an id for one of its
-/// own.
+/// The fields of `approval.requested` that an approval shows. If they are unreadable, the `call_id` is empty and
+/// matches no tool call of a worker.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Requested {
@@ -169,7 +170,7 @@ struct Requested {
     input: Value,
 }
 
-/// The part of `approval.resolved` that an approval shows.
+/// The fields of `approval.resolved` that an approval shows.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Resolved {
@@ -178,7 +179,7 @@ struct Resolved {
 }
 
 impl From<ApprovalRow> for Approval {
-    /// Leaves out what cannot be read, so that a list still shows the approval.
+    /// Replaces unreadable data with defaults, so that a list still shows the approval.
     fn from(row: ApprovalRow) -> Self {
         let requested = read_or_else("an approval", row.id, &row.requested, Requested::default);
         let resolved = row.resolved.as_deref();

@@ -1,4 +1,4 @@
-//! Assets: names, owners and visibility of stored bytes.
+//! Assets: names, owners and visibility of stored files.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -9,24 +9,24 @@ use super::{Connection, Pool};
 use crate::asset::{Asset, AssetStore, SealedUpload};
 use crate::id::{AssetId, JobId, TenantId};
 
-/// An asset about to be stored.
+/// An asset to store.
 pub struct NewAsset<'a> {
     /// The tenant.
     pub tenant: TenantId,
-    /// The job that made it or brought it along.
+    /// The job that created the asset or has it as an inline input.
     pub job: Option<JobId>,
     /// A plain file name.
     pub name: &'a str,
-    /// Its media type.
+    /// The media type.
     pub content_type: &'a str,
 }
 
-/// Stores bytes with an invisible row. The caller makes it visible, lets the log announce it, or discards it. Otherwise
-/// maintenance deletes it after an hour, unless it is an output of a running job.
+/// Stores bytes with an invisible row. The caller makes the row visible, announces it in the log, or discards it.
+/// Otherwise maintenance deletes it after an hour, unless it is an output of a running job.
 ///
-/// The row is committed first, and not while a blob of the same content is being deleted. So the bytes are not deleted
-/// while they are written, which happens without a lock and without a connection. The bytes of a visible asset always
-/// exist.
+/// The row is committed first, and only while the same content is not being deleted. Therefore the bytes are not
+/// deleted while they are written, although the write holds no lock and no connection. The bytes of a visible asset
+/// always exist.
 pub async fn store(
     db: &Pool,
     assets: &AssetStore,
@@ -37,10 +37,13 @@ pub async fn store(
     let inserting = || insert(db, &sha256, size, &new);
     let asset = blob::when_free(db, assets, &sha256, inserting).await?;
     if let Err(error) = sealed.place().await {
-        // What the failed store has of the bytes is left to maintenance: to delete them now would fail, too.
+        // Maintenance deletes bytes that the failed store may have. Deleting them now would also fail.
         if let Err(error) = delete_invisible(db, &[asset.id.0]).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "a row without bytes is left for an hour");
+            tracing::warn!(
+                error,
+                "cannot delete the row of an asset without content; maintenance deletes it after an hour"
+            );
         }
         return Err(error.into());
     }
@@ -81,7 +84,7 @@ async fn insert(
     })
 }
 
-/// Lets the owner see assets that were stored. An error if one of them has been removed because that took an hour.
+/// Makes stored assets visible. Returns an error if one of them was already deleted because an hour has passed.
 pub async fn show(db: impl PgExecutor<'_>, ids: &[AssetId]) -> sqlx::Result<()> {
     let uuids: Vec<_> = ids.iter().map(|id| id.0).collect();
     let shown = sqlx::query!(
@@ -96,7 +99,7 @@ pub async fn show(db: impl PgExecutor<'_>, ids: &[AssetId]) -> sqlx::Result<()> 
     Ok(())
 }
 
-/// Deletes invisible assets, and their bytes unless something else refers to them.
+/// Deletes invisible assets, and their bytes unless another row refers to them.
 pub async fn discard(db: &Pool, assets: &AssetStore, ids: &[AssetId]) -> Result<(), BlobError> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
     for sha256 in delete_invisible(db, &ids).await? {
@@ -114,7 +117,7 @@ async fn delete_invisible(db: impl PgExecutor<'_>, ids: &[Uuid]) -> sqlx::Result
     .await
 }
 
-/// The tenant's assets among `ids`, in no order.
+/// Lists the tenant's assets among `ids`, in no particular order.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -134,8 +137,8 @@ pub async fn list(
     Ok(rows.into_iter().map(Asset::from).collect())
 }
 
-/// The tenant's assets before `before`, the newest first; with `job`, only its outputs and
-/// inline inputs.
+/// Lists the tenant's assets before `before`, newest first. With `job`, lists only the outputs and inline inputs of
+/// the job.
 pub async fn list_page(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -162,15 +165,15 @@ pub async fn list_page(
     Ok(rows.into_iter().map(Asset::from).collect())
 }
 
-/// The media types of those of the tenant's assets among `ids`, which new jobs are to begin with: for a while from now
-/// on they stay.
+/// Marks the tenant's assets among `ids` as used by new jobs and returns their media types. Retention then keeps them
+/// for a while.
 pub async fn use_as_inputs(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     ids: &[AssetId],
 ) -> sqlx::Result<Vec<(AssetId, String)>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    // Locked in the same order everywhere, so that there is no deadlock. An asset that is being deleted is not found.
+    // Rows are locked in the same order everywhere, to avoid deadlocks. An asset that is being deleted is not found.
     let rows = sqlx::query!(
         r#"with stale as materialized (
                select id from asset
@@ -196,7 +199,7 @@ pub async fn use_as_inputs(
     Ok(found.collect())
 }
 
-/// One of the tenant's assets.
+/// Returns one of the tenant's assets.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -205,8 +208,8 @@ pub async fn get(
     Ok(list(db, tenant, &[id]).await?.pop())
 }
 
-/// Gives a job its own copy of what another brought along or made, and returns its id; `None` if the
-/// asset is not that job's.
+/// Copies an input or output of job `from` to job `to` and returns the id of the copy. Returns `None` if the asset
+/// does not belong to `from`.
 pub async fn copy(
     db: &mut Connection,
     asset: AssetId,
@@ -214,7 +217,8 @@ pub async fn copy(
     to: JobId,
 ) -> sqlx::Result<Option<AssetId>> {
     let copy = AssetId::new();
-    // Nobody removes the bytes before this is committed; whether they are there is asked after that.
+    // The lock prevents deletion of the bytes until this is committed. The next statement checks that the asset
+    // exists.
     sqlx::query!(
         "select pg_advisory_xact_lock_shared(hashtextextended(encode(sha256, 'hex'), 0))
          from asset
@@ -238,7 +242,8 @@ pub async fn copy(
     Ok((copied.rows_affected() > 0).then_some(copy))
 }
 
-/// Removes one of the tenant's assets with its preview. Returns the hashes of the bytes; none without such an asset.
+/// Deletes one of the tenant's assets with its preview. Returns the hashes of the bytes, or nothing if there is no
+/// such asset.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -258,7 +263,7 @@ pub async fn delete(
     .await
 }
 
-/// Removes up to `limit` uploads that no job has begun with since `cutoff`, except for `inputs`; returns the hashes.
+/// Deletes up to `limit` uploads that no job has used since `cutoff`, except `inputs`. Returns their hashes.
 pub async fn delete_unused(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,
@@ -284,8 +289,8 @@ pub async fn delete_unused(
     .await
 }
 
-/// Deletes up to `limit` invisible assets that can no longer be announced: they are an hour old, and the lease under
-/// which they were made has ended. Returns their hashes.
+/// Deletes up to `limit` invisible assets that can no longer be announced: they are more than an hour old, and the
+/// lease that created them has ended. Returns their hashes.
 pub async fn delete_unseen(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"delete from asset

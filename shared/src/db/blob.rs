@@ -1,11 +1,12 @@
-//! Blobs: the deletion of bytes in the asset store that no row names.
+//! Blobs: deletion of unreferenced bytes from the asset store.
 //!
-//! No connection and no transaction is open while the store deletes. A row of `blob_deletion` is committed before, and
-//! deleted after it. Until then the database refuses rows that name the blob. So the bytes of a committed row are never
-//! deleted, and the deletion of a process that died is repeated by maintenance, or by the next upload of the content.
+//! No connection and no transaction is open while the store deletes. A row in `blob_deletion` is committed before the
+//! deletion and deleted after it. While the row exists, the database rejects rows that refer to the blob. Therefore
+//! the bytes of a committed row are never deleted. If a process dies during a deletion, maintenance or the next upload
+//! of the same content repeats the deletion.
 //!
-//! An asset store has no fencing: a process that is stopped for more than a minute just before it sends its
-//! request may delete what was uploaded meanwhile.
+//! An asset store has no fencing: a process that is suspended for more than a minute just before it sends its request
+//! may delete bytes that were uploaded in that time.
 
 use std::time::Duration;
 
@@ -16,12 +17,12 @@ use uuid::Uuid;
 use super::Pool;
 use crate::asset::{AssetStore, StoreError};
 
-/// The timeout of a deletion in the store. It is shorter than [`EXPIRES_AFTER`], so that a deletion that was given up
-/// is not repeated while the store may still work on it.
+/// The timeout of a deletion in the store. It is shorter than [`EXPIRES_AFTER`], so that a deletion that timed out is
+/// not repeated while the store may still be working on it.
 const DELETION_TIMEOUT: Duration = Duration::from_secs(30);
-/// The time after which another process may repeat a deletion that did not end.
+/// The time after which another process may repeat an unfinished deletion.
 const EXPIRES_AFTER: Duration = Duration::from_secs(60);
-/// How long an upload waits for the deletion of the same content. Then it fails as in an outage.
+/// The time that an upload waits for the deletion of the same content. After that it fails as in an outage.
 const FREE_TIMEOUT: Duration = Duration::from_secs(10);
 const FREE_PAUSE: Duration = Duration::from_millis(50);
 
@@ -34,32 +35,32 @@ pub enum BlobError {
     /// The store failed.
     #[error("the asset store failed")]
     Store(#[from] StoreError),
-    /// The store did not delete bytes in time.
+    /// The store did not delete a blob in time.
     #[error("the asset store did not delete a blob within {} s", DELETION_TIMEOUT.as_secs())]
     DeletionTimeout,
 }
 
-/// Deletes the bytes unless an asset, a preview or a skill needs them. Called after the deletion of rows is committed:
-/// a crash in between leaves bytes without a row, never a row without bytes.
+/// Deletes the bytes of a blob unless an asset, a preview or a skill refers to them. Call it after the deletion of the
+/// rows is committed: a crash in between leaves bytes without a row, never a row without bytes.
 pub async fn release(db: &Pool, assets: &AssetStore, sha256: &str) -> Result<(), BlobError> {
-    // Before the database's clock is read.
+    // Taken before the database sets the expiry, so that the timeout ends first.
     let begun_at = Instant::now();
     let Some(deletion) = begin_deletion(db, sha256).await? else {
         return Ok(());
     };
     let deleted = timeout_at(begun_at + DELETION_TIMEOUT, assets.delete(sha256)).await;
     let deleted = deleted.map_err(|_| BlobError::DeletionTimeout)?;
-    // After another error it is not known whether the store will delete the bytes yet.
+    // After any other error, the store may still delete the bytes.
     if deleted.as_ref().err().is_none_or(StoreError::is_denied) {
         end_deletion(db, sha256, deletion).await?;
     }
     Ok(deleted?)
 }
 
-/// Announces the deletion of a blob; `None` if a row names it, or if another process deletes it.
+/// Records the start of a deletion. Returns `None` if a row refers to the blob or another process is deleting it.
 async fn begin_deletion(db: &Pool, sha256: &str) -> sqlx::Result<Option<Uuid>> {
     let mut transaction = db.begin().await?;
-    // In a statement of its own: the next one sees what was committed before the lock was granted.
+    // A separate statement, so that the next one sees what was committed before the lock was granted.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended($1, 0))",
         sha256
@@ -97,7 +98,7 @@ async fn end_deletion(db: impl PgExecutor<'_>, sha256: &str, deletion: Uuid) -> 
     Ok(())
 }
 
-/// Runs a statement that inserts a row for a blob, again while the blob is being deleted.
+/// Runs a statement that inserts a row for a blob. Retries while the blob is being deleted.
 pub(super) async fn when_free<T, F>(
     db: &Pool,
     assets: &AssetStore,
@@ -111,7 +112,7 @@ where
     loop {
         match insert().await {
             Err(error) if is_being_deleted(&error) && begun_at.elapsed() < FREE_TIMEOUT => {
-                // The process that began it may have died.
+                // The process that began the deletion may have died.
                 release(db, assets, sha256).await?;
                 sleep(FREE_PAUSE).await;
             }
@@ -125,7 +126,7 @@ fn is_being_deleted(error: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.constraint() == Some("blob_deletion"))
 }
 
-/// Up to `limit` hashes whose deletion began a while ago and did not end, the oldest first.
+/// Lists up to `limit` hashes whose deletion has expired unfinished, oldest first.
 pub async fn list_undeleted(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"select encode(sha256, 'hex') as "sha256!"

@@ -1,4 +1,4 @@
-//! Sessions of browsers, which hold a cookie in place of a key.
+//! Browser sessions, which use a cookie instead of an API key.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::key::Presented;
 use crate::id::{KeyId, TenantId};
 use crate::key::{Scope, hash};
 
-/// The longest life of a session.
+/// The maximum lifetime of a session.
 pub const LIFETIME: Duration = Duration::from_secs(7 * 24 * 3600);
-/// The life of a one-time code.
+/// The lifetime of a one-time code.
 pub const CODE_LIFETIME: Duration = Duration::from_secs(60);
 
-/// Stores a session of the key, and removes up to 100 that are over.
+/// Stores a session of an API key and deletes up to 100 expired sessions.
 pub async fn insert(db: &mut Connection, key: KeyId, cookie: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from session where hash in (
@@ -36,7 +36,8 @@ pub async fn insert(db: &mut Connection, key: KeyId, cookie: &str) -> sqlx::Resu
     Ok(())
 }
 
-/// The key of the session with that cookie: used within 12 hours, begun within 7 days, and its key not revoked.
+/// Returns the API key of the session with this cookie. The session must have been used within 12 hours and created
+/// within 7 days, and the key must not be revoked.
 pub async fn get_key(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<Option<Presented>> {
     sqlx::query_as!(
         Presented,
@@ -68,7 +69,7 @@ pub async fn get_key(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<Opti
     .await
 }
 
-/// Ends a session.
+/// Deletes a session.
 pub async fn delete(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<()> {
     sqlx::query!("delete from session where hash = $1", &hash(cookie))
         .execute(db)
@@ -76,12 +77,12 @@ pub async fn delete(db: impl PgExecutor<'_>, cookie: &str) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Stores a one-time code, with which a browser begins a session of the key.
+/// Stores a one-time code that a browser exchanges for a session of the key.
 pub async fn insert_code(db: &mut Connection, key: KeyId, code: &str) -> sqlx::Result<()> {
     insert(db, key, &code_secret(code)).await
 }
 
-/// The key of a code that has not been used, within its lifetime. It cannot be used again.
+/// Deletes a one-time code and returns its API key, if the code has not expired.
 pub async fn take_code(db: impl PgExecutor<'_>, code: &str) -> sqlx::Result<Option<KeyId>> {
     sqlx::query_scalar!(
         r#"with taken as (delete from session where hash = $1 returning key_id, created_at)
@@ -96,7 +97,8 @@ pub async fn take_code(db: impl PgExecutor<'_>, code: &str) -> sqlx::Result<Opti
     .await
 }
 
-/// A text that no cookie can be, for a header has no line breaks. So a code is no session by itself.
+/// Returns the secret that is stored for a code. It contains a line break, which a cookie cannot, so that a code does
+/// not work as a session cookie.
 fn code_secret(code: &str) -> String {
     format!("code\n{code}")
 }

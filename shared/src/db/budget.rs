@@ -1,9 +1,9 @@
-//! Monthly budgets of tenants (calendar months, UTC), and their use.
+//! Monthly budgets of tenants (calendar months, UTC) and their usage.
 //!
-//! A model call in progress has a reservation of the most that it may use. Spent and reserved together never
-//! exceed the limit, so use never does.
+//! Each model call reserves the most that it may use. Spent and reserved amounts together never exceed the limit, so
+//! usage never does.
 //!
-//! The month never goes back: a statement that began in the last month and had to wait uses the new one.
+//! The month never goes back: a statement that began in the last month and had to wait uses the new month.
 
 use chrono::NaiveDate;
 use sqlx::PgExecutor;
@@ -17,11 +17,11 @@ use crate::job::Reservation;
 use crate::message::Tokens;
 use crate::money::Usd;
 
-/// The right to use up to so much of a tenant's budget.
+/// The id of a budget reservation for one model call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReservationId(Uuid);
 
-/// Sets what a tenant may use up; what it has used stays. `false` if there is no such tenant.
+/// Sets the budget of a tenant and keeps its usage. Returns `false` if the tenant does not exist.
 pub async fn put(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -42,7 +42,7 @@ pub async fn put(
     Ok(done.rows_affected() > 0)
 }
 
-/// A tenant's budget, with what was used of it; `None` if there is no such tenant.
+/// Returns a tenant's budget and its usage, or `None` if the tenant does not exist.
 pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<TenantBudget>> {
     let row = sqlx::query_as!(
         BudgetRow,
@@ -63,10 +63,10 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
     Ok(row.map(TenantBudget::from))
 }
 
-/// Takes out of the budget of the tenant whose job it is what a model call may use up. `None` if that would
-/// be too much, if the lease is lost, or if the price is unknown and the budget is one of money.
+/// Reserves the most that a model call may use in the tenant's budget. Returns `None` if the remaining budget is too
+/// small, if the lease is lost, or if the price is unknown and the budget limits the cost.
 ///
-/// The row's lock makes it exact: of two at once, the second sees what the first has reserved.
+/// The row lock makes this exact: of two concurrent calls, the second sees the reservation of the first.
 pub async fn reserve(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -117,8 +117,8 @@ pub async fn reserve(
     Ok(reserved.map(ReservationId))
 }
 
-/// Gives a reservation back, and counts as spent what was used: those tokens, or with `None` all of it. Done
-/// twice, it has happened once.
+/// Settles a reservation: deletes it and counts the used tokens as spent, or the whole reservation if `used` is
+/// `None`. A second call has no effect.
 pub async fn settle(
     db: impl PgExecutor<'_>,
     id: ReservationId,
@@ -148,7 +148,7 @@ pub async fn settle(
     Ok(())
 }
 
-/// Counts the reservations of ended leases as spent: the usage of those calls will never be known, and the provider may
+/// Counts the reservations of ended leases as spent: the usage of these model calls is unknown, and the provider may
 /// have billed all of it. Returns the number of reservations.
 pub async fn settle_abandoned(pool: &Pool) -> sqlx::Result<usize> {
     let abandoned = sqlx::query_scalar!(
@@ -197,7 +197,7 @@ impl From<BudgetRow> for TenantBudget {
     }
 }
 
-/// The columns hold more than anyone can use up.
+/// Converts an amount to its stored type. The cap is higher than any real usage.
 fn to_stored(amount: u64) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX / 4)
 }

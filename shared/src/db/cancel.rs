@@ -1,4 +1,4 @@
-//! Cancelling jobs that no worker has.
+//! Cancellation of jobs that no worker holds.
 
 use sqlx::PgExecutor;
 
@@ -10,8 +10,8 @@ use crate::event::ApprovalStatus;
 use crate::id::{JobId, TenantId};
 use crate::job::{Job, Outcome};
 
-/// Cancels a job whose run the caller has locked, with its result so far. Pending approvals are cancelled, and calls
-/// without a result get one. Returns the job as it was.
+/// Cancels a job whose run the caller has locked. The job keeps its result so far, its pending approvals are
+/// cancelled, and its unanswered tool calls get a result. Returns the job before the cancellation.
 pub async fn cancel(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Job> {
     let job = super::job::get(&mut *db, run.tenant, run.lease.job).await?;
     let job = job.ok_or(sqlx::Error::RowNotFound)?;
@@ -39,8 +39,8 @@ pub async fn cancel(db: &mut Connection, run: &LockedRun) -> sqlx::Result<Job> {
     Ok(job)
 }
 
-/// Up to `limit` jobs that someone cancelled while their worker was handing them back or began to wait, with their
-/// tenants. No worker has them now that could end them.
+/// Lists up to `limit` jobs that were cancelled while their worker released them or started to wait, with their
+/// tenants. No worker holds these jobs and could end them.
 pub async fn list_missed(
     db: impl PgExecutor<'_>,
     limit: i64,

@@ -19,73 +19,73 @@ use crate::stored::{UnreadableRow, read, read_or_else};
 /// A claimed job.
 #[derive(Clone, Debug)]
 pub struct Claimed {
-    /// Its lease.
+    /// The lease of the claim.
     pub lease: Lease,
     /// The tenant.
     pub tenant: TenantId,
-    /// The job as it stands.
+    /// The current job.
     pub job: Job,
     /// The request.
     pub request: JobRequest,
-    /// Its position in a conversation.
+    /// The position in a conversation.
     pub position: Option<ConversationPosition>,
-    /// The last entry of its log.
+    /// The sequence number of the last event in the log.
     pub last_seq: i64,
-    /// Whether its cancellation was requested while no worker had it.
+    /// Whether cancellation was requested before the claim.
     pub cancel_requested: bool,
-    /// Attempts that ended with an internal error.
+    /// The number of attempts that ended with an internal error.
     pub failures: i16,
-    /// Attempts that ended with an outage of the model provider.
+    /// The number of attempts that ended with an outage of the model provider.
     pub model_outages: i16,
-    /// Attempts of workers whose release could not read the job.
+    /// The number of attempts by workers whose release could not read the job.
     pub unreadable: i16,
-    /// When it could have started.
+    /// The time from which the job could start.
     pub due_at: DateTime<Utc>,
-    /// The database's clock at the claim.
+    /// The time of the claim by the database's clock.
     pub claimed_at: DateTime<Utc>,
-    /// The running time of earlier attempts.
+    /// The total running time of earlier attempts.
     pub spent: Duration,
-    /// Seconds of it that its tenant was charged in advance: none while no other tenant has jobs.
+    /// The seconds of running time charged to the tenant in advance. Zero while no other tenant has jobs.
     pub prepaid: f64,
     /// Whether its tenant has a budget.
     pub has_tenant_budget: bool,
 }
 
-/// A claimed job whose request the worker cannot read, because another release has written it.
+/// A claimed job whose request the worker cannot read, because a different release wrote it.
 #[derive(Debug)]
 pub struct UnreadableJob {
-    /// Its lease.
+    /// The lease of the claim.
     pub lease: Lease,
     /// The tenant.
     pub tenant: TenantId,
-    /// The job as it stands, without what cannot be read.
+    /// The current job without unreadable values.
     pub job: Job,
-    /// The last entry of its log.
+    /// The sequence number of the last event in the log.
     pub last_seq: i64,
-    /// Whether its cancellation was requested while no worker had it.
+    /// Whether cancellation was requested before the claim.
     pub cancel_requested: bool,
-    /// Earlier attempts of workers whose release could not read the job.
+    /// The number of earlier attempts by workers whose release could not read the job.
     pub unreadable: i16,
-    /// The database's clock at the claim.
+    /// The time of the claim by the database's clock.
     pub claimed_at: DateTime<Utc>,
-    /// As for [`Claimed`].
+    /// The seconds charged in advance, as in [`Claimed`].
     pub prepaid: f64,
     /// The value that cannot be read.
     pub error: UnreadableRow,
 }
 
-/// A claimed job: it can begin, or the worker has to release it.
+/// A claimed job to run, or an unreadable job that the worker must release.
 pub type Claim = Result<Claimed, Box<UnreadableJob>>;
 
-/// Claims up to `slots` ready jobs that run an agent or one of the worker's skills. A job of an uploaded skill goes
-/// to a worker that has the programs that the skill needs. A job that needs a network goes to a worker that has one.
+/// Claims up to `slots` ready jobs that run an agent or one of the worker's skills. A job of an uploaded skill needs a
+/// worker that has the programs of the skill. A job that needs a network needs a worker that has one.
 ///
-/// The tenant with the lowest virtual time goes first, and each of its claimed jobs advances that time. Of its jobs,
-/// the one with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than it could:
+/// The tenant with the lowest virtual time goes first, and each claimed job advances that time. Within a tenant, the
+/// job with the lowest rank goes first. If several tenants have jobs, a call may return fewer jobs than are available:
 /// repeat it until it returns none.
 ///
-/// The order is that of `next_jobs` in `migrations/0004_fair_queue.sql`. The statement is a function of the database;
-/// `migrations/0003_claim.sql` says why.
+/// The order is that of `next_jobs` in `migrations/0004_fair_queue.sql`. `migrations/0003_claim.sql` explains why the
+/// statement is a database function.
 pub async fn claim(
     db: impl PgExecutor<'_>,
     worker: WorkerId,
@@ -160,7 +160,7 @@ struct ClaimRow {
 }
 
 impl ClaimRow {
-    /// Each row by itself: what one of them holds is nothing to the others.
+    /// Parses one row independently of the others, so that an unreadable row does not affect them.
     fn read(self) -> Claim {
         let request = self.request();
         let lease = Lease {
@@ -232,7 +232,7 @@ impl ClaimRow {
         })
     }
 
-    /// The request, if all that the job was given can be read.
+    /// Parses the request. Fails if the model name, the metadata or the request is unreadable.
     fn request(&self) -> Result<JobRequest, UnreadableRow> {
         let model = self.model.parse::<ModelName>();
         model.map_err(|error| UnreadableRow::new("the name of the job's model", error))?;
@@ -243,7 +243,7 @@ impl ClaimRow {
 
 const METADATA: &str = "the job's metadata";
 
-/// Makes jobs ready whose time has come; returns how many. Bounded, so call it again while it is not 0.
+/// Makes scheduled jobs ready that are due. Returns their number, up to a limit: repeat it until it returns 0.
 pub async fn promote(db: impl PgExecutor<'_>) -> sqlx::Result<u64> {
     let promoted = sqlx::query_scalar!(
         r#"

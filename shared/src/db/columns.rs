@@ -1,7 +1,7 @@
-//! Rows as the arrays that `unnest` takes.
+//! Rows as arrays for `unnest`.
 
-/// Declares a row, and its columns as one array a field: a statement gets many rows with one parameter a column, which
-/// has the name of the field. All of it is visible in the parent module.
+/// Declares a row and its columns as one array per field. A statement then receives many rows with one parameter per
+/// column. Each array has the name of its field. Both types are visible in the parent module.
 macro_rules! columns {
     ($(#[$doc:meta])* struct $columns:ident of $row:ident { $($field:ident: $type:ty,)* }) => {
         $(#[$doc])*

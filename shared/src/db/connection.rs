@@ -17,19 +17,18 @@ use super::pooling::Pooling;
 use super::session_settings::Scripts;
 use super::unnamed::Unnamed;
 
-/// How long a connection may take to become usable again when it is returned in the middle of a statement or a
-/// transaction.
+/// The timeout for making a connection usable again that is returned during a statement or a transaction.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The server does not write, as a standby: `read_only_sql_transaction`.
+/// The server is read-only, like a standby: `read_only_sql_transaction`.
 const ONLY_READS: &str = "25006";
 
-/// A connection on which no statement waits longer than its deadline.
+/// A connection on which every statement has a deadline.
 ///
-/// The server ends slow statements by itself (`statement_timeout`). The deadline is for a server that does not answer
-/// at all, because its host or the network between is gone: TCP alone would notice that after many minutes or never.
-/// Where the URL names several servers, the wait also ends when another one is the primary. After that or after the
-/// deadline nothing is known about the statement, and the connection is not used again.
+/// The server itself ends slow statements (`statement_timeout`). The deadline is for a server that does not respond at
+/// all, because its host or the network is down. TCP alone would notice that after many minutes or never. If the URL
+/// names several servers, the wait also ends when another server is the primary. In both cases the outcome of the
+/// statement is unknown, and the connection is not used again.
 #[derive(Debug)]
 pub struct Connection {
     raw: Raw,
@@ -37,18 +36,18 @@ pub struct Connection {
     primary: Primary,
     scripts: Scripts,
     answer_timeout: Duration,
-    /// Set while a transaction is open.
+    /// Whether a transaction may be open.
     pub(super) in_transaction: bool,
     is_broken: bool,
 }
 
-/// A part of what a statement returns.
+/// An item of a statement's result.
 type Outcome = Either<PgQueryResult, PgRow>;
 
 #[derive(Debug)]
 enum Raw {
     Dedicated(PgConnection),
-    /// Taken out when the connection is returned.
+    /// `None` after the connection is returned.
     Pooled(Option<PoolConnection<Postgres>>),
 }
 
@@ -89,7 +88,7 @@ impl Connection {
 
     /// Begins a transaction.
     pub(super) async fn begin(&mut self) -> sqlx::Result<()> {
-        // Set first: if this is dropped on its way, the transaction may have begun.
+        // Set first: if this future is dropped, the transaction may have begun.
         self.in_transaction = true;
         let begin = AssertSqlSafe(self.scripts.begin.to_string());
         sqlx::raw_sql(begin).execute(&mut *self).await?;
@@ -103,8 +102,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a statement needs a transaction of its own. A pooler in transaction mode may run the parts of one that
-    /// has none in several sessions.
+    /// Whether a statement needs a transaction of its own. Without one, a pooler in transaction mode may run the parts
+    /// of the statement in several sessions.
     fn needs_transaction(&self) -> bool {
         self.scripts.pooling != Pooling::Session && !self.in_transaction
     }
@@ -122,11 +121,11 @@ impl Connection {
             "rollback"
         };
         let ended = self.end(end).await;
-        // What went wrong first is what matters.
+        // The first error takes precedence.
         outcome.and_then(|rows| ended.map(|()| rows))
     }
 
-    /// Whether the connection is of no more use: a statement got no answer, or the server is not the primary.
+    /// Whether the connection is unusable: a statement got no response, or the server is not the primary.
     pub(super) fn is_broken(&self) -> bool {
         self.is_broken || self.primary.is_replaced()
     }
@@ -141,7 +140,7 @@ impl Raw {
     }
 }
 
-/// Awaits a part of a statement's answer.
+/// Waits for one item of a statement's result.
 async fn answer<T>(
     is_broken: &mut bool,
     primary: &Primary,
@@ -160,7 +159,7 @@ async fn answer<T>(
     answer
 }
 
-/// Whether no other statement can be sent after the error, or none that writes.
+/// Whether no further statement, or no further write, is possible on the connection after the error.
 fn is_end(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) => true,
@@ -253,8 +252,8 @@ impl<'c> Executor<'c> for &'c mut Connection {
 }
 
 impl Drop for Connection {
-    /// Returns a connection to its pool. The pool waits for the server before it has the connection back, without a
-    /// limit; here it has one, after which the connection is closed and the pool may open another.
+    /// Returns a pooled connection to its pool. The pool itself would wait for the server without a limit. After the
+    /// timeout here, the connection is closed and the pool may open another.
     fn drop(&mut self) {
         let is_broken = self.is_broken();
         let Raw::Pooled(connection) = &mut self.raw else {
@@ -276,13 +275,14 @@ impl Drop for Connection {
     }
 }
 
-/// Ends the transaction of a connection and returns it. The locks of the transaction are free then.
+/// Rolls back the transaction of a connection and returns it to its pool. The locks of the transaction are then
+/// released.
 async fn undo(mut connection: PoolConnection<Postgres>) {
     let undoing = sqlx::raw_sql("rollback").execute(&mut *connection);
     if let Ok(Ok(_)) = timeout(RETURN_TIMEOUT, undoing).await {
         let _ = timeout(RETURN_TIMEOUT, connection.return_to_pool()).await;
     } else {
-        // The server undoes a transaction whose connection is gone.
+        // The server rolls back the transaction of a closed connection.
         drop(connection.detach());
     }
 }

@@ -1,4 +1,4 @@
-//! Conversations: their jobs, in order, and their messages.
+//! Conversations, their jobs in order, and their messages.
 
 mod earlier;
 mod message;
@@ -20,7 +20,7 @@ pub use earlier::{Earlier, get_before, get_first_place, get_summary};
 pub use message::{Position, list_messages};
 pub use turn::{TakenPosition, admit_blocked, admit_stalled, join};
 
-/// Begins a conversation; `None` if another of the tenant has that reference.
+/// Inserts a conversation. Returns `None` if another conversation of the tenant has the same `external_id`.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -29,7 +29,7 @@ pub async fn insert(
     metadata: Map<String, Value>,
 ) -> sqlx::Result<Option<Conversation>> {
     let id = ConversationId::new();
-    // As text: on its way through `jsonb` it would lose its order.
+    // Passed as text, because `jsonb` would change the order of the keys.
     let stored = serde_json::to_string(&metadata).expect("it came as JSON");
     let created_at = sqlx::query_scalar!(
         "insert into conversation (id, tenant_id, agent, metadata, external_id)
@@ -54,7 +54,7 @@ pub async fn insert(
     }))
 }
 
-/// The tenant's conversation with that reference.
+/// Returns the tenant's conversation with this `external_id`.
 pub async fn get_by_external_id(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -78,7 +78,7 @@ pub async fn get_by_external_id(
     Ok(row.map(Conversation::from))
 }
 
-/// One of the tenant's conversations.
+/// Returns one of the tenant's conversations.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -87,7 +87,7 @@ pub async fn get(
     Ok(list_by_id(db, tenant, &[id]).await?.pop())
 }
 
-/// The tenant's conversations among `ids`, in no order.
+/// Lists the tenant's conversations among `ids`, in no particular order.
 pub async fn list_by_id(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -112,7 +112,7 @@ pub async fn list_by_id(
     Ok(rows.into_iter().map(Conversation::from).collect())
 }
 
-/// The tenant's conversations before `before`, the newest first; with `external_id`, only the one with it.
+/// Lists the tenant's conversations before `before`, newest first. With `external_id`, lists only the one that has it.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -146,21 +146,21 @@ pub async fn list(
 
 /// The outcome of deleting a conversation.
 pub enum ConversationDeletion {
-    /// It is gone. If files were kept for its next job, they are this job's.
+    /// The conversation was deleted. A workspace that was kept for its next job is stored with this job.
     Gone(Option<JobId>),
-    /// A job of it has not ended.
+    /// A job of the conversation has not ended.
     Busy,
-    /// There is none.
+    /// The conversation does not exist.
     Absent,
 }
 
-/// Removes a conversation unless a job of it has not ended. Its jobs stay, and belong to none.
+/// Deletes a conversation unless one of its jobs has not ended. Its jobs are kept without a conversation.
 pub async fn delete(
     db: &mut Connection,
     tenant: TenantId,
     id: ConversationId,
 ) -> sqlx::Result<ConversationDeletion> {
-    // Nobody joins from here on.
+    // While this row is locked, no job can join.
     let locked = sqlx::query!(
         "select last_position from conversation where tenant_id = $1 and id = $2 for update",
         tenant.0,
@@ -197,8 +197,8 @@ pub async fn delete(
     Ok(ConversationDeletion::Gone(workspace.map(|saved| saved.job)))
 }
 
-/// Removes up to `limit` conversations from before `cutoff` after `after` that have no jobs any more, and returns the
-/// last that was looked at.
+/// Deletes up to `limit` conversations after `after` that were created before `cutoff` and have no jobs. Returns the
+/// last conversation that was examined.
 pub async fn delete_empty(
     db: &mut Connection,
     cutoff: DateTime<Utc>,
@@ -218,7 +218,7 @@ pub async fn delete_empty(
     )
     .fetch_all(&mut *db)
     .await?;
-    // Nobody joins from here on, but someone may have just before.
+    // No job can join while these rows are locked, but one may have joined just before.
     sqlx::query!(
         "delete from conversation
          where id = any($1) and not exists (select from job where job.conversation_id = conversation.id)",
@@ -229,15 +229,15 @@ pub async fn delete_empty(
     Ok(empty.last().copied().map(ConversationId))
 }
 
-/// A workspace that a job left.
+/// A saved workspace of a job.
 pub struct SavedWorkspace {
-    /// The job, whose workspace store has the files.
+    /// The job whose workspace store has the files.
     pub job: JobId,
-    /// SHA-256 of the manifest.
+    /// The SHA-256 of the manifest.
     pub manifest: String,
 }
 
-/// The workspace as the jobs before a position left it.
+/// Returns the last workspace that a job before a position saved.
 pub async fn get_workspace(
     db: impl PgExecutor<'_>,
     position: ConversationPosition,

@@ -1,11 +1,11 @@
-//! The limit of a wait for the database.
+//! The timeout of a wait for the database.
 
 use std::io;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
-/// The future's output, or an outage if the server takes longer than `limit`.
+/// Returns the output of the future, or an outage if it takes longer than `limit`.
 pub(super) async fn within<T>(
     limit: Duration,
     waiting: impl Future<Output = sqlx::Result<T>>,
@@ -14,7 +14,7 @@ pub(super) async fn within<T>(
     answer.unwrap_or_else(|_| Err(no_answer()))
 }
 
-/// The outage of a server that did not answer.
+/// Returns the error for a server that did not respond in time.
 pub(super) fn no_answer() -> sqlx::Error {
     io::Error::new(
         io::ErrorKind::TimedOut,

@@ -1,4 +1,4 @@
-//! A dedicated connection, for a task that sends a few statements all the time.
+//! A dedicated connection for a task that continuously sends a few statements.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use super::pool::Pool;
 use super::route::DatabaseRoute;
 use super::session_settings::{Scripts, SessionSettings};
 
-/// Each statement is planned once, and so that the plan stays good whatever becomes of the tables: one that is empty
-/// today is read whole by the plans of today, and holds a million rows tomorrow.
+/// Each statement is planned once. Its plan must stay efficient as tables grow: for a table that is empty at the time,
+/// the planner would choose a sequential scan, even if the table has a million rows later.
 const SETTINGS: SessionSettings = SessionSettings(&[
     "jit = off",
     "plan_cache_mode = force_generic_plan",
@@ -22,14 +22,14 @@ const SETTINGS: SessionSettings = SessionSettings(&[
     "tcp_keepalives_idle = 30",
 ]);
 
-/// The deadline for the answer of a statement: its task waits for it. The server ends the statement earlier: see
+/// The timeout of a statement's response, which blocks its task. The server ends the statement earlier: see
 /// `SETTINGS`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A connection for one task, opened when it is first needed and again after an error.
+/// A connection for one task. It opens on first use and again after an error.
 ///
-/// A pool asks the server whether a connection is alive each time that it lends one and takes it back, which costs as
-/// much as a small statement.
+/// A pool checks with the server that a connection is alive whenever it is acquired or returned, which costs as much
+/// as a small statement.
 pub struct DedicatedConnection {
     route: DatabaseRoute,
     scripts: Scripts,
@@ -37,7 +37,7 @@ pub struct DedicatedConnection {
 }
 
 impl DedicatedConnection {
-    /// To the database of that pool, beside its connections.
+    /// Creates a connection to the database of a pool, separate from the connections of the pool.
     pub fn of(pool: &Pool) -> Self {
         let route = pool.route().clone();
         Self {
@@ -47,17 +47,17 @@ impl DedicatedConnection {
         }
     }
 
-    /// The connection. Each statement on it has a deadline.
+    /// Returns the connection. Each statement on it has a deadline.
     pub async fn get(&mut self) -> sqlx::Result<&mut Connection> {
         let open = match self.connection.take() {
             Some(open) if !open.is_broken() && !open.in_transaction => open,
-            // Boxed, because it is rare and large.
+            // Boxed, because this future is large and rarely needed.
             _ => Box::pin(within(ACQUIRE_TIMEOUT, open(&self.route, &self.scripts))).await?,
         };
         Ok(self.connection.insert(open))
     }
 
-    /// Drops the connection. Call it after an error: the next statement opens another one.
+    /// Closes the connection. Call this after an error. The next statement opens a new connection.
     pub fn reset(&mut self) {
         self.connection = None;
     }

@@ -9,9 +9,9 @@ use super::event_week::is_too_late;
 /// The number of future days that have partitions.
 const DAYS_AHEAD: i32 = 2;
 
-/// Makes the partitions of today and the next days that are missing. Returns the first error; no day is left out
-/// because another could not be made. If the table is in use for too long now, the next call makes them.
-pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
+/// Creates the missing partitions of today and the next days. Continues after an error and returns the first one. If
+/// the table is locked for too long, the next call creates the partition.
+pub async fn create_upcoming(db: &Pool) -> sqlx::Result<()> {
     let mut failed = None;
     for days_ahead in 0..=DAYS_AHEAD {
         let made = sqlx::query_scalar!("select ensure_delta_day($1)", days_ahead);
@@ -19,7 +19,7 @@ pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
         if is_too_late(&made) {
             tracing::info!(
                 days_ahead,
-                "live output is in use; its partition is made later"
+                "the table of live output is locked; its partition is created later"
             );
         } else if let Err(error) = made {
             failed.get_or_insert(error);
@@ -28,8 +28,8 @@ pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// Drops the days that ended before `cutoff`, and returns how many. A day that is in use for too long now is left to
-/// the next call.
+/// Drops the partitions of days that ended before `cutoff` and returns their number. A partition that is locked for
+/// too long is left to the next call.
 pub async fn trim(db: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<usize> {
     let partitions = sqlx::query_scalar!(
         r#"select partition as "partition!" from delta_day where end_at <= $1 order by first_at"#,
@@ -44,11 +44,11 @@ pub async fn trim(db: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<usize> {
 
 async fn drop(db: &Pool, partition: &str) -> sqlx::Result<bool> {
     let mut transaction = db.begin().await?;
-    // All who read and write live output wait behind us while we wait.
+    // While this waits for the lock, all reads and writes of live output wait behind it.
     sqlx::query("set local lock_timeout = '100ms'")
         .execute(&mut *transaction)
         .await?;
-    // An identifier cannot be a parameter; this one is ours.
+    // An identifier cannot be a parameter. The name is not user input.
     let drop = AssertSqlSafe(format!("drop table if exists \"{partition}\""));
     let dropped = sqlx::query(drop).execute(&mut *transaction).await;
     if is_too_late(&dropped) {
@@ -59,7 +59,7 @@ async fn drop(db: &Pool, partition: &str) -> sqlx::Result<bool> {
     Ok(true)
 }
 
-/// Deletes up to `limit` rows before `cutoff` that were written on a day without a partition, and returns how many.
+/// Deletes up to `limit` rows before `cutoff` that were written on a day without a partition. Returns their number.
 pub async fn delete_stray(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,

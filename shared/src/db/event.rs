@@ -1,4 +1,4 @@
-//! Reading the logs of jobs.
+//! Queries of job logs.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use super::Connection;
 use crate::event::{Event, EventData, EventKind, JobEvent, Progress, ToolCompleted};
 use crate::id::JobId;
 
-/// Events that are read at once to add them up: each may hold a whole reply.
+/// The page size for computing the progress of a job. Each event may hold a whole model reply.
 const PROGRESS_PAGE: i64 = 100;
-/// Results of one reply's calls that are read: more than a provider lets a reply have.
+/// The maximum number of tool results to read for one model reply. No provider allows that many calls per reply.
 const MAX_CALLS: i64 = 10_000;
 
-/// A page of a job's log after `after`, in order. `types` empty means all.
+/// Lists a page of a job's log after `after`, in order. An empty `types` means all types.
 pub async fn list(
     db: impl PgExecutor<'_>,
     job: JobId,
@@ -42,7 +42,7 @@ pub async fn list(
         .collect())
 }
 
-/// The number of the `count`-th last event of a type in a job's log.
+/// Returns the sequence number of the `count`-th last event of a type in a job's log.
 pub async fn get_seq_from_end(
     db: impl PgExecutor<'_>,
     job: JobId,
@@ -59,7 +59,7 @@ pub async fn get_seq_from_end(
     .await
 }
 
-/// The progress of a job, from its log. Entries that this release cannot read do not count.
+/// Computes the progress of a job from its log. Ignores events that this release cannot read.
 pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progress> {
     let mut progress = Progress::default();
     let mut after = 0;
@@ -83,8 +83,8 @@ pub async fn get_progress(db: &mut Connection, job: JobId) -> sqlx::Result<Progr
     Ok(progress)
 }
 
-/// A result for each call of a job's last reply that has none, for a job that ends without a worker. The calls of a
-/// reply that this release cannot read are unknown.
+/// Returns a result for each unanswered tool call of a job's last reply, for a job that ends without a worker. If this
+/// release cannot read the reply, its tool calls are unknown.
 pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Vec<EventData>> {
     let types = [EventKind::MessageCompleted, EventKind::ToolCompleted];
     let Some(last) = get_seq_from_end(&mut *db, job, EventKind::MessageCompleted, 1).await? else {
@@ -105,21 +105,21 @@ pub async fn list_unanswered(db: &mut Connection, job: JobId) -> sqlx::Result<Ve
     Ok(results.map(EventData::ToolCompleted).collect())
 }
 
-/// The data of an event; `None`, with a log line, if this release cannot read it.
+/// Parses the data of an event. Logs a warning and returns `None` if this release cannot read it.
 fn parse(job: JobId, event: &Event) -> Option<EventData> {
     let parsed = event.parse();
     if let Err(error) = &parsed {
         let error = error as &dyn std::error::Error;
-        tracing::warn!(%job, seq = event.seq, kind = event.kind, error, "an entry of a log is left out");
+        tracing::warn!(%job, seq = event.seq, kind = event.kind, error, "skipping an unreadable event");
     }
     parsed.ok()
 }
 
-/// New events of many jobs, each after its position, in order; at most `limit` events a job.
+/// Lists new events of many jobs, each after its position, in order, with at most `limit` events per job.
 ///
-/// Of live output it returns what was written in the last `unread_for` and the hour before, in which its transaction
-/// may have begun. So it reads the partition of one day, or of two around midnight. After the clock of the database was
-/// set back by more than an hour, live output is missing for as long; later entries repeat it as a whole.
+/// Returns live output from the last `unread_for` and the hour before, in which its transaction may have begun.
+/// Therefore it reads the partition of one day, or of two around midnight. If the database clock is set back by more
+/// than an hour, live output is missing for that time. Later events repeat it as a whole.
 pub async fn follow(
     db: impl PgExecutor<'_>,
     positions: &[(JobId, i64)],
@@ -163,7 +163,7 @@ pub async fn follow(
     Ok(rows.into_iter().map(JobEvent::from).collect())
 }
 
-/// Removes a job's log.
+/// Deletes a job's log.
 pub async fn delete(db: impl PgExecutor<'_>, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "with deltas as (delete from job_delta where job_id = $1)

@@ -1,6 +1,6 @@
 //! Weekly partitions of the logs and of the feed: created ahead of time, and dropped when their retention ends.
 //!
-//! Dropping a partition is quick, however much is in it.
+//! Dropping a partition is fast, regardless of its size.
 
 use chrono::{DateTime, Utc};
 use sqlx::{AssertSqlSafe, PgExecutor};
@@ -9,7 +9,7 @@ use uuid::Uuid;
 use super::{Connection, Pool};
 use crate::id::JobId;
 
-/// The logs, or the milestones in the feed, of the jobs whose ids were made in one week.
+/// The partition of the logs or of the feed for jobs whose ids were created in one week.
 #[derive(Clone, Debug)]
 pub struct Week {
     table: String,
@@ -21,11 +21,11 @@ pub struct Week {
 /// The number of future weeks that have partitions.
 const WEEKS_AHEAD: i32 = 2;
 
-/// Makes the partitions of this week and the next ones that are missing, and moves events of theirs into them that the
-/// default partition has taken in. Returns the first error; no week is left out because another could not be made.
+/// Creates the missing partitions of this week and the next weeks, and moves their events there from the default
+/// partition. Continues after an error and returns the first one.
 ///
-/// A week for which the log is in use for too long now is left to the next call.
-pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
+/// If a table is locked for too long, the partition is left to the next call.
+pub async fn create_upcoming(db: &Pool) -> sqlx::Result<()> {
     let mut failed = None;
     for weeks_ahead in 0..=WEEKS_AHEAD {
         let logs = sqlx::query_scalar!("select ensure_event_week($1)", weeks_ahead);
@@ -36,7 +36,7 @@ pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
                 tracing::info!(
                     table,
                     weeks_ahead,
-                    "it is in use; its partition is made later"
+                    "the table is locked; its partition is created later"
                 );
             } else if let Err(error) = made {
                 failed.get_or_insert(error);
@@ -46,7 +46,7 @@ pub async fn ensure_coming(db: &Pool) -> sqlx::Result<()> {
     failed.map_or(Ok(()), Err)
 }
 
-/// The weeks that ended before `cutoff`.
+/// Lists the weeks that ended before `cutoff`.
 pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<Vec<Week>> {
     sqlx::query_as!(
         Week,
@@ -64,19 +64,19 @@ pub async fn list_past(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::
     .await
 }
 
-/// Drops a week's partition if none of its jobs is there any more; `false` if one is, or if someone uses the table for
-/// too long now.
+/// Drops the partition of a week if none of its jobs exists. Returns `false` if a job exists or the table is locked
+/// for too long.
 pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
     if has_jobs(db, week).await? {
         return Ok(false);
     }
     let mut transaction = db.begin().await?;
-    // All who read and write logs wait behind us while we wait, so it is better to come back later. (To detach the
-    // partition concurrently is not possible beside a default partition.)
+    // While this waits for the lock, all reads and writes of logs wait behind it, so it is better to retry later.
+    // (Detaching the partition concurrently is not possible with a default partition.)
     sqlx::query("set local lock_timeout = '100ms'")
         .execute(&mut *transaction)
         .await?;
-    // An identifier cannot be a parameter; these are ours.
+    // An identifier cannot be a parameter. These names are not user input.
     let lock = format!("lock table only {} in access exclusive mode", week.table);
     let locked = sqlx::query(AssertSqlSafe(lock)).execute(&mut *transaction);
     let locked = locked.await;
@@ -84,7 +84,8 @@ pub async fn drop(db: &Pool, week: &Week) -> sqlx::Result<bool> {
         return Ok(false);
     }
     locked?;
-    // Who accepts a job holds the table until that is committed: now there is none on its way.
+    // A transaction that accepts a job locks the table until it commits. While this lock is held, there is no such
+    // transaction.
     if has_jobs(&mut *transaction, week).await? {
         return Ok(false);
     }
@@ -135,8 +136,8 @@ pub async fn forget(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Removes up to `limit` forgotten logs one by one: those in weeks that ended before `cutoff` and are still there, and
-/// those that are in no week. Returns how many.
+/// Deletes up to `limit` expired logs one by one: those in weeks that ended before `cutoff` and still exist, and those
+/// in no week. Returns their number.
 pub async fn delete_forgotten(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,

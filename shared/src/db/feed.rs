@@ -1,7 +1,7 @@
-//! Reading the feed.
+//! Queries of the feed.
 //!
-//! A row is read only when it is settled: when no transaction up to its own can commit any more. So what is read once
-//! is complete, and the last position that a reader has is all that it needs to go on.
+//! A row is read only when it is settled: when neither its transaction nor an earlier one can still commit. Therefore
+//! a part that was read once is complete, and a reader needs only its last position to continue.
 
 mod horizon;
 mod state;
@@ -21,7 +21,7 @@ use crate::feed::{FeedEntry, FeedEvent, FeedPosition};
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::Status;
 
-/// The settled milestones of a tenant's jobs after a position, in order. Those of deleted jobs are left out.
+/// Lists the settled milestones of a tenant's jobs after a position, in order. Excludes milestones of deleted jobs.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -51,19 +51,19 @@ pub async fn list(
     Ok(rows.into_iter().filter_map(FeedRow::entry).collect())
 }
 
-/// The next part of the feed of all tenants.
+/// The next rows of the feed of all tenants.
 pub struct FeedTail {
-    /// The milestones of the tenants that were asked for, in order.
+    /// The milestones of the requested tenants, in order.
     pub entries: Vec<(TenantId, FeedEntry)>,
-    /// The last position that was read; none if there was nothing.
+    /// The last position that was read, or `None` if no row was read.
     pub position: Option<FeedPosition>,
-    /// Whether there is more to read now.
+    /// Whether more rows can be read now.
     pub has_more: bool,
-    /// Whether there are milestones that are not settled yet.
+    /// Whether some milestones are not settled yet.
     pub has_unsettled: bool,
 }
 
-/// Reads on after a position: up to `limit` rows of all tenants, of which it returns those of `tenants`.
+/// Reads up to `limit` rows of all tenants after a position and returns the rows of `tenants`.
 pub async fn follow(
     db: impl PgExecutor<'_>,
     after: FeedPosition,
@@ -123,7 +123,7 @@ struct FeedRow {
     skill: Option<String>,
     agent: Option<String>,
     conversation_id: Option<Uuid>,
-    /// None if the job was deleted or was not asked for.
+    /// `None` if the job was deleted or its tenant was not requested.
     metadata: Option<Json<Map<String, Value>>>,
 }
 

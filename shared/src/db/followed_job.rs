@@ -1,4 +1,4 @@
-//! Jobs that someone follows: writers notify of their events only.
+//! Followed jobs. Writers send notifications only for their events.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use sqlx::PgExecutor;
 
 use crate::id::JobId;
 
-/// How long a job counts as followed. An API process that ends leaves its rows for this long.
+/// The time for which a job counts as followed. The rows of an API process remain for this time after it ends.
 pub const FOLLOWED_FOR: Duration = Duration::from_secs(120);
 
-/// Marks jobs as followed from now on. Events that are committed later are notified; the caller reads the earlier ones.
+/// Marks jobs as followed. Events that are committed later cause notifications; the caller reads the earlier ones.
 pub async fn publish(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<()> {
-    // In one order, so that two processes do not wait for each other.
+    // Rows are locked in the same order everywhere, to avoid deadlocks.
     let mut ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
     ids.sort_unstable();
     ids.dedup();
@@ -27,7 +27,7 @@ pub async fn publish(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<()
     Ok(())
 }
 
-/// Deletes up to `limit` expired rows, and returns how many there were.
+/// Deletes up to `limit` expired rows and returns their number.
 pub async fn delete_expired(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
     let deleted = sqlx::query!(
         "delete from followed_job

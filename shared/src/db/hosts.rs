@@ -15,48 +15,48 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::connect_options;
 use super::deadline::{no_answer, within};
 
-/// The timeout of the question whether a server is the primary.
+/// The timeout of the check whether a server is the primary.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a search goes on after it has found a server that accepts writes: another may have been promoted since.
+/// The time that a search continues after it found a server that accepts writes. Another may have been promoted since.
 const COMPARISON: Duration = Duration::from_millis(300);
-/// The pause between two searches for another primary while the last one does not answer.
+/// The delay between searches for another primary while the last one does not respond.
 const SEARCH_PAUSE: Duration = Duration::from_millis(500);
-/// The parameter with which other programs say that they want the primary.
+/// The URL parameter with which other programs request the primary.
 const TARGET: &str = "target_session_attrs";
 
-/// The servers of a URL. Clones share what is known of them.
+/// The servers of a database URL. Clones share the known state.
 #[derive(Clone)]
 pub(super) struct DatabaseHosts {
     all: Arc<[PgConnectOptions]>,
     last: Arc<watch::Sender<LastPrimary>>,
-    /// Held by the one that searches because of a slow answer.
+    /// Held by the task that searches because of a slow response.
     search: Arc<Mutex<()>>,
 }
 
-/// What was last known of the primary.
+/// The last known primary.
 #[derive(Default)]
 struct LastPrimary {
     position: usize,
     timeline: Timeline,
 }
 
-/// The timeline of a server. Each promotion begins one with a greater number.
+/// The timeline of a server. Each promotion begins a timeline with a greater number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Timeline {
-    /// 0 if the server does not tell, as some that are compatible with Postgres.
+    /// The number, or 0 if the server does not report it, like some Postgres-compatible servers.
     number: i64,
-    /// The identifier of the cluster, the same on the primary and its standbys; 0 if the server does not tell.
+    /// The identifier of the cluster, which the primary and its standbys share, or 0 if the server does not report it.
     cluster: i64,
 }
 
 impl Timeline {
-    /// Whether a server with this one was replaced by a promotion to the other one.
+    /// Whether a server with this timeline was replaced by a promotion to the other timeline.
     fn is_before(self, other: Self) -> bool {
         self.cluster == other.cluster && self.number < other.number
     }
 }
 
-/// The server that accepted writes when it was last asked.
+/// The server that accepted writes at the last check.
 #[derive(Clone, Debug)]
 pub(super) struct Primary {
     hosts: DatabaseHosts,
@@ -64,7 +64,7 @@ pub(super) struct Primary {
 }
 
 impl fmt::Debug for DatabaseHosts {
-    /// Without the password.
+    /// Lists the hosts without the password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let hosts = self.all.iter().map(PgConnectOptions::get_host);
         f.debug_list().entries(hosts).finish()
@@ -72,8 +72,8 @@ impl fmt::Debug for DatabaseHosts {
 }
 
 impl DatabaseHosts {
-    /// Parses a URL with one host, or with several: `postgres://user@one,two:5433/name`. `name` is that of the
-    /// connections.
+    /// Parses a URL with one or several hosts: `postgres://user@one,two:5433/name`. `name` is the application name of
+    /// the connections.
     pub(super) fn parse(url: &str, name: &str) -> sqlx::Result<Self> {
         let urls = split(url).map_err(|problem| sqlx::Error::Configuration(problem.into()))?;
         let all: sqlx::Result<_> = urls.iter().map(|url| connect_options(url, name)).collect();
@@ -88,20 +88,21 @@ impl DatabaseHosts {
         self.all.len() > 1
     }
 
-    /// All servers, each at its position.
+    /// Returns the options of all servers by position.
     pub(super) fn options(&self) -> &[PgConnectOptions] {
         &self.all
     }
 
-    /// The primary as far as it is known. At first it is the first server.
+    /// Returns the last known primary. Initially it is the first server.
     pub(super) fn last_primary(&self) -> Primary {
         let position = self.last.borrow().position;
         self.primary_at(position)
     }
 
-    /// Asks all servers which of them accepts writes. If several do, the one that was promoted last is the primary, or
-    /// the last primary if they are one server behind several poolers. A server that was replaced by a promotion is
-    /// never the primary again: it lacks what was written since. A single server is not asked.
+    /// Checks which servers accept writes and returns the primary. If several do, the primary is the one that was
+    /// promoted last, or the last known primary if they are one server behind several poolers. A server that was
+    /// replaced by a promotion never becomes the primary again, because it lacks later writes. A single server is not
+    /// checked.
     pub(super) async fn find_primary(&self) -> sqlx::Result<Primary> {
         if !self.are_several() {
             return Ok(self.last_primary());
@@ -143,7 +144,7 @@ impl DatabaseHosts {
         let primary = self.primary_at(position);
         let mut is_replaced = false;
         let is_other = self.last.send_if_modified(|last| {
-            // Another search may have found a later primary.
+            // A concurrent search may have found a later primary.
             is_replaced = timeline.is_before(last.timeline);
             if is_replaced {
                 return false;
@@ -183,15 +184,16 @@ impl Primary {
         self.hosts.last.borrow().position != self.position
     }
 
-    /// Returns when another server is known to be the primary.
+    /// Waits until another server is known to be the primary.
     pub(super) async fn replaced(&self) {
         let mut last = self.hosts.last.subscribe();
         let is_other = |last: &LastPrimary| last.position != self.position;
-        // The sender is in `hosts`, so this is no error.
+        // The sender is in `hosts`, so this does not fail.
         let _ = last.wait_for(is_other).await;
     }
 
-    /// The same for one who waits for an answer of this server: searches for another primary if the wait is long.
+    /// Waits like [`Self::replaced`], during a wait for a response of this server. If the wait is long, searches for
+    /// another primary.
     pub(super) async fn replaced_in_wait(&self) {
         if !self.hosts.are_several() {
             return pending().await;
@@ -199,9 +201,9 @@ impl Primary {
         let searching = async {
             loop {
                 sleep(SEARCH_PAUSE).await;
-                // Another search serves this one, too.
+                // A concurrent search serves this wait, too.
                 if let Ok(_search) = self.hosts.search.try_lock() {
-                    // Without a primary there is nothing else to wait for.
+                    // If the search fails, there is no other server to use, so the wait continues.
                     let _ = self.hosts.find_primary().await;
                 }
             }
@@ -212,7 +214,7 @@ impl Primary {
         }
     }
 
-    /// The output of the future, or an outage if another server becomes the primary meanwhile.
+    /// Returns the output of the future, or an outage if another server becomes the primary first.
     pub(super) async fn unless_replaced<T>(
         &self,
         waiting: impl Future<Output = sqlx::Result<T>>,
@@ -224,7 +226,7 @@ impl Primary {
     }
 }
 
-/// The timeline of a server that accepts writes.
+/// Returns the timeline of a server that accepts writes, or `None` if the server is read-only.
 async fn timeline(options: &PgConnectOptions) -> sqlx::Result<Option<Timeline>> {
     let mut connection = PgConnection::connect_with(options).await?;
     let timeline = if only_reads(&mut connection).await? {
@@ -241,7 +243,7 @@ async fn timeline(options: &PgConnectOptions) -> sqlx::Result<Option<Timeline>> 
     Ok(timeline)
 }
 
-/// A number that the server tells; 0 if it refuses.
+/// Queries a number from the server. Returns 0 if the server refuses.
 async fn tell(connection: &mut PgConnection, query: &'static str) -> sqlx::Result<i64> {
     match sqlx::raw_sql(query).fetch_one(connection).await {
         Ok(row) => row.try_get(0),
@@ -250,7 +252,7 @@ async fn tell(connection: &mut PgConnection, query: &'static str) -> sqlx::Resul
     }
 }
 
-/// Whether the server only reads, as a standby does, or a former primary that was set to it.
+/// Whether the server is read-only, like a standby or a former primary with that setting.
 pub(super) async fn only_reads(connection: &mut PgConnection) -> sqlx::Result<bool> {
     let row = sqlx::raw_sql("select current_setting('transaction_read_only')::bool")
         .fetch_one(connection)
@@ -266,7 +268,7 @@ fn not_connected(problem: String) -> sqlx::Error {
     io::Error::new(io::ErrorKind::NotConnected, problem).into()
 }
 
-/// A URL for each host.
+/// Splits a URL into one URL per host.
 fn split(url: &str) -> Result<Vec<String>, String> {
     let Some((scheme, rest)) = url.split_once("://") else {
         return Ok(vec![url.to_owned()]);
@@ -284,7 +286,7 @@ fn split(url: &str) -> Result<Vec<String>, String> {
         .collect())
 }
 
-/// The path and the parameters without the one that asks for the primary.
+/// Returns the path and the parameters without `target_session_attrs`. Fails if it requests anything but the primary.
 fn without_target(rest: &str) -> Result<String, String> {
     let Some((path, query)) = rest.split_once('?') else {
         return Ok(rest.to_owned());
@@ -325,7 +327,7 @@ mod tests {
         let refused = set(0, timeline(7, 1)).unwrap_err();
         assert!(refused.contains("one accepts writes, but"), "{refused}");
         assert_eq!(hosts.last_primary().position(), 1);
-        // The next promotion, and a new cluster in place of the old one.
+        // A second promotion, and a new cluster that replaces the old one.
         assert_eq!(set(0, timeline(7, 3)), Ok(0));
         assert_eq!(set(1, timeline(8, 1)), Ok(1));
     }

@@ -1,18 +1,18 @@
-//! Idempotency keys, and the jobs of their first request.
+//! Idempotency keys and the jobs of their first request.
 
 use sqlx::PgExecutor;
 
 use crate::id::{JobId, TenantId};
 
-/// The first use of a key.
+/// The first use of an idempotency key.
 pub struct UsedKey {
-    /// SHA-256 of the request that it came with.
+    /// The SHA-256 of the request.
     pub digest: Vec<u8>,
-    /// The jobs that the request made, in their order. Of a batch, some may have been removed.
+    /// The jobs that the request created, in order. Some jobs of a batch may have been deleted.
     pub jobs: Vec<JobId>,
 }
 
-/// The first use of the tenant's key, if there was one.
+/// Returns the first use of the tenant's key, if any.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -30,10 +30,10 @@ pub async fn get(
     .await
 }
 
-/// Stores the key for at least one job and returns `None`, or returns the first use of the key. Of two concurrent calls
-/// the second waits for the first.
+/// Stores the key for at least one job and returns `None`, or returns the first use of the key. Of two concurrent
+/// calls, the second waits for the first.
 ///
-/// It is one statement: a key that is deleted meanwhile either still exists or is stored for these jobs.
+/// This is one statement: a key that is deleted concurrently either still exists or is stored for these jobs.
 pub async fn remember(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -59,7 +59,7 @@ pub async fn remember(
     Ok((!row.is_new).then_some(UsedKey { digest, jobs }))
 }
 
-/// Forgets up to `limit` keys that are a day old; returns how many.
+/// Deletes up to `limit` keys that are more than 24 hours old and returns their number.
 pub async fn delete_old(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
     let done = sqlx::query!(
         "delete from idempotency_key

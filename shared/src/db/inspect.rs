@@ -1,4 +1,4 @@
-//! The facts of a database that `skillet doctor` reads.
+//! Database checks for `skillet doctor`.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -11,13 +11,13 @@ use super::deadline::within;
 use super::hosts::DatabaseHosts;
 use super::session;
 
-/// The timeout of a question to a pooler that may have no other session to give.
+/// The timeout of queries through a pooler that may have no second session.
 const POOLER_TIMEOUT: Duration = Duration::from_secs(3);
-/// Statements whose time is taken.
+/// The number of statements in a latency measurement.
 const PINGS: usize = 21;
-/// A parameter that a server takes from anyone, and a pooler refuses or drops.
+/// A parameter that every server accepts and every pooler rejects or drops.
 const PROBE: &str = "skillet.probe";
-/// The settings that matter.
+/// The settings that affect the service.
 const SETTINGS: &str = "select name, current_setting(name) as value from pg_settings
                         where name in ('autovacuum', 'default_transaction_isolation', 'default_transaction_read_only',
                             'fsync', 'full_page_writes', 'idle_session_timeout', 'max_connections',
@@ -35,45 +35,45 @@ const STATE: &str = "select current_setting('server_version') as version,
                              where relnamespace = current_schema()::regnamespace and relkind in ('r', 'p')
                                and not pg_has_role(relowner, 'usage')) as foreign_tables";
 
-/// A database as a process of the service sees it.
+/// The state of a database from the view of a process of the service.
 #[derive(Debug)]
 pub struct DatabaseState {
-    /// Such as `17.2`.
+    /// The version, such as `17.2`.
     pub version: String,
-    /// Such as 170002.
+    /// The version number, such as 170002.
     pub version_number: i32,
-    /// Whether it only reads.
+    /// Whether the server is a standby.
     pub is_standby: bool,
-    /// The settings that matter, by name.
+    /// The settings that affect the service, by name.
     pub settings: BTreeMap<String, String>,
-    /// What is between this process and the server.
+    /// The pooler between this process and the server.
     pub pooler: Pooler,
-    /// The median time of a statement that does nothing.
+    /// The median latency of a trivial statement.
     pub latency: Duration,
-    /// The server's clock before this machine's.
+    /// The difference between the server's clock and this machine's. Positive if the server is ahead.
     pub clock_skew: TimeDelta,
-    /// Connections of all clients.
+    /// The number of connections of all clients.
     pub sessions: i64,
-    /// Standby servers that are connected.
+    /// The number of connected standby servers.
     pub standbys: i64,
-    /// The extensions beside PL/pgSQL.
+    /// The installed extensions except PL/pgSQL.
     pub extensions: String,
-    /// Whether this user can make tables.
+    /// Whether this user can create tables.
     pub can_create: bool,
-    /// Tables of others in the schema.
+    /// The number of tables in the schema that this user does not own.
     pub foreign_tables: i64,
 }
 
 /// A connection pooler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pooler {
-    /// There is none.
+    /// No pooler.
     Absent,
-    /// Each connection has a session of its own.
+    /// Each connection has its own session.
     Session,
-    /// A session lasts for a transaction.
+    /// A connection has a session only during a transaction.
     Transaction {
-        /// Whether prepared statements work; unknown if the pooler has no second session.
+        /// Whether prepared statements work, or `None` if the pooler has no second session to test this.
         keeps_statements: Option<bool>,
     },
 }
@@ -108,7 +108,7 @@ pub async fn inspect(url: &str) -> sqlx::Result<DatabaseState> {
     })
 }
 
-/// The latency and the difference of the clocks, of the quickest answer.
+/// Measures the median latency, and the clock skew by the fastest response.
 async fn measure(connection: &mut PgConnection) -> sqlx::Result<(Duration, TimeDelta)> {
     let mut answers = Vec::with_capacity(PINGS);
     for _ in 0..PINGS {
@@ -149,12 +149,12 @@ async fn find_pooler(options: &PgConnectOptions) -> sqlx::Result<Pooler> {
     })
 }
 
-/// Whether a prepared statement works in another session than the one that prepared it; `None` if the connection got no
-/// other session.
+/// Whether a prepared statement works in a session other than the one that prepared it. Returns `None` if the
+/// connection did not get another session.
 async fn keeps_statements(options: &PgConnectOptions) -> sqlx::Result<Option<bool>> {
     let mut first = PgConnection::connect_with(options).await?;
     let Ok(prepared_in) = run_prepared(&mut first).await else {
-        // Another client has a statement of that name in the session.
+        // Another client has a statement with the same name in the session.
         return Ok(Some(false));
     };
     let mut holder = PgConnection::connect_with(options).await?;
@@ -167,7 +167,7 @@ async fn keeps_statements(options: &PgConnectOptions) -> sqlx::Result<Option<boo
     Ok(Some(again.is_ok()))
 }
 
-/// Runs a named statement in a transaction. Returns the process of the server.
+/// Runs a prepared statement in a transaction. Returns the process id of the server session.
 async fn run_prepared(connection: &mut PgConnection) -> sqlx::Result<i32> {
     sqlx::raw_sql("begin").execute(&mut *connection).await?;
     let backend = sqlx::query_scalar("select pg_backend_pid()")

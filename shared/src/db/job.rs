@@ -15,11 +15,11 @@ use crate::job::{Job, JobRequest, JobResult, Outcome, Status, with_durations};
 use crate::model_name::ModelName;
 use crate::stored::{UnreadableRow, read, read_or_else};
 
-pub use delete::{EndedJob, delete, list_old_inputs, list_taken_again, lock_ended, lock_old};
-pub use insert::{Needs, NewJobRow, insert, is_of_another_time};
+pub use delete::{EndedJob, delete, list_old_inputs, list_used_since, lock_ended, lock_old};
+pub use insert::{Needs, NewJobRow, insert, is_clock_skew};
 pub use update::{JobChange, set_model, update_metadata, update_queued};
 
-/// Jobs as they stand, of a tenant and as the rest of the statement says.
+/// Selects jobs with their current state. `$rest` is the rest of the statement.
 macro_rules! select_jobs {
     ($rest:literal $(+ $more:literal)*, $($argument:expr),+ $(,)?) => {
         sqlx::query_as!(
@@ -49,20 +49,20 @@ mod list;
 
 pub use list::{JobFilter, count, list};
 
-/// One of the tenant's jobs.
+/// Returns one of the tenant's jobs.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
     id: JobId,
 ) -> sqlx::Result<Option<Job>> {
-    // Not by `list_by_id`: for one job an index is best in any plan, also in one that is kept from when there were few.
+    // This does not use `list_by_id`: for one id every plan uses the index, even one cached while the table was small.
     let row = select_jobs!("where job.tenant_id = $1 and job.id = $2", tenant.0, id.0)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Job::from))
 }
 
-/// The tenant's jobs among `ids`, in the order in which they were made.
+/// Lists the tenant's jobs among `ids`, in the order of their creation.
 pub async fn list_by_id(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -79,7 +79,7 @@ pub async fn list_by_id(
     Ok(rows.into_iter().map(Job::from).collect())
 }
 
-/// The request of a job, if this release can read it.
+/// Returns the request of a job. The inner result is an error if this release cannot read the request.
 pub async fn get_request(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -95,8 +95,8 @@ pub async fn get_request(
     Ok(request.map(|request| read("the job's request", &request)))
 }
 
-/// Those of the jobs whose saved workspace someone may still need: they have not ended, or the next job of
-/// their conversation begins with it.
+/// Lists the jobs whose saved workspace may still be needed: they have not ended, or the next job of their
+/// conversation starts with it.
 pub async fn list_with_workspace(
     db: impl PgExecutor<'_>,
     jobs: &[JobId],
@@ -144,12 +144,12 @@ struct JobRow {
     attempt: i32,
 }
 
-/// Stands for a result that another release wrote.
+/// The warning in place of a result that another release wrote.
 const UNREADABLE_RESULT: &str = "this release of the service cannot read the result of this job, which another release \
                                  wrote; the job's log has it";
 
 impl From<JobRow> for Job {
-    /// Leaves out what cannot be read, so that a list still shows the job.
+    /// Replaces unreadable data with defaults, so that a list still shows the job.
     fn from(row: JobRow) -> Self {
         let status = match (row.outcome, row.run_state.as_deref()) {
             (Some(outcome), _) => outcome.into(),

@@ -1,4 +1,4 @@
-//! Short-lived tokens that may read one job and its files.
+//! Short-lived tokens for read access to one job and its files.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -8,7 +8,7 @@ use super::key::Presented;
 use crate::id::{AssetId, JobId, KeyId, TenantId};
 use crate::key::{Scope, hash};
 
-/// Stores a token of the key for a job, removes up to 100 that expired, and returns when this one expires.
+/// Stores a token of an API key for a job and deletes up to 100 expired tokens. Returns the expiry of the new token.
 pub async fn insert(
     db: &mut Connection,
     key: KeyId,
@@ -34,15 +34,15 @@ pub async fn insert(
     .await
 }
 
-/// A token that was presented.
+/// A token that a client presented.
 pub struct PresentedJobToken {
-    /// The key that made it.
+    /// The API key that created the token.
     pub key: Presented,
-    /// The job that it may read.
+    /// The job that the token can read.
     pub job: JobId,
 }
 
-/// The token, unless it expired or its key was revoked.
+/// Returns the token unless it has expired or its API key was revoked.
 pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<PresentedJobToken>> {
     let row = sqlx::query!(
         r#"select
@@ -58,7 +58,7 @@ pub async fn get(db: impl PgExecutor<'_>, token: &str) -> sqlx::Result<Option<Pr
     .fetch_optional(db)
     .await?;
     Ok(row.map(|row| PresentedJobToken {
-        // Only the submission of jobs uses these, and a token cannot submit.
+        // Only the submission of jobs uses these fields, and a token cannot submit jobs.
         key: Presented {
             id: row.id,
             tenant: row.tenant,

@@ -8,7 +8,7 @@ use sqlx::PgExecutor;
 use crate::id::{KeyId, TenantId};
 use crate::key::{ApiKey, KeyHash, Scope, SecretKey, hash};
 
-/// Stores a key of the tenant.
+/// Stores an API key of the tenant.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -32,14 +32,14 @@ pub async fn insert(
     .await
 }
 
-/// A key that was brought, and what to know of its tenant.
+/// An API key that a client presented, with properties of its tenant.
 #[derive(Clone, Debug)]
 pub struct Presented {
     /// The identifier of the key.
     pub id: KeyId,
     /// The tenant of the key.
     pub tenant: TenantId,
-    /// The name that its owner gave it.
+    /// The name that the owner gave to the key.
     pub name: String,
     /// The scopes of the key.
     pub scopes: Vec<Scope>,
@@ -51,7 +51,7 @@ pub struct Presented {
     pub has_skills: bool,
 }
 
-/// The key that a request brought, if it is one of ours and not revoked.
+/// Returns the API key with this secret unless it was revoked.
 pub async fn get_by_secret(
     db: impl PgExecutor<'_>,
     secret: &str,
@@ -60,7 +60,7 @@ pub async fn get_by_secret(
     Ok(list_by_hash(db, &[hash]).await?.remove(&hash))
 }
 
-/// Of these hashes, those of keys that are not revoked.
+/// Returns the API keys with these hashes that were not revoked.
 pub async fn list_by_hash(
     db: impl PgExecutor<'_>,
     hashes: &[KeyHash],
@@ -97,7 +97,7 @@ pub async fn list_by_hash(
     Ok(keys.collect())
 }
 
-/// All keys that are not revoked, the newest first, a page at a time.
+/// Lists a page of the API keys that were not revoked, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: Option<TenantId>,
@@ -121,7 +121,7 @@ pub async fn list(
     .await
 }
 
-/// Ends a key; `false` if there is none to end.
+/// Revokes an API key. Returns `false` if it does not exist or was already revoked.
 pub async fn revoke(db: impl PgExecutor<'_>, id: KeyId) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update api_key set revoked_at = now() where id = $1 and revoked_at is null",
@@ -132,7 +132,7 @@ pub async fn revoke(db: impl PgExecutor<'_>, id: KeyId) -> sqlx::Result<bool> {
     Ok(done.rows_affected() > 0)
 }
 
-/// Those of the keys that were revoked, whether a trace of them is left or not.
+/// Lists the API keys that were revoked, including those that were deleted since.
 pub async fn list_revoked(db: impl PgExecutor<'_>, keys: &[KeyId]) -> sqlx::Result<Vec<KeyId>> {
     let ids: Vec<_> = keys.iter().map(|id| id.0).collect();
     let revoked = sqlx::query_scalar!(
@@ -146,7 +146,7 @@ pub async fn list_revoked(db: impl PgExecutor<'_>, keys: &[KeyId]) -> sqlx::Resu
     Ok(revoked.into_iter().map(KeyId).collect())
 }
 
-/// Forgets keys that were ended before `cutoff`.
+/// Deletes API keys that were revoked before `cutoff`.
 pub async fn delete_revoked(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
     sqlx::query!("delete from api_key where revoked_at < $1", cutoff)
         .execute(db)

@@ -1,4 +1,4 @@
-//! Lanes: each tenant's part of the queue, in the order of their virtual times.
+//! Lanes: the parts of the queue for each tenant, ordered by virtual time.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use sqlx::PgExecutor;
 
 use crate::id::TenantId;
 
-/// The time in which the weight of past use decays by a factor e. The SQL function `virtual_time_after` has the same
-/// constant.
+/// The time in which the weight of past use decays by a factor of e. The SQL function `virtual_time_after` has the
+/// same constant.
 const DECAY: Duration = Duration::from_secs(60);
 
-/// The part of a charge that still counts after this time.
-pub fn remembered(seconds: f64, since: Duration) -> f64 {
+/// Returns the part of a charge that still counts after a time.
+pub fn decayed(seconds: f64, since: Duration) -> f64 {
     seconds * (-since.div_duration_f64(DECAY)).exp()
 }
 
@@ -41,8 +41,8 @@ pub async fn charge(db: impl PgExecutor<'_>, charges: &[(TenantId, f64)]) -> sql
     Ok(())
 }
 
-/// Marks lanes as ready that have a job to claim and another state, and returns their number. It finds such a lane
-/// only if a job became ready without `mark_lanes_ready`.
+/// Marks lanes as ready that have a job to claim but another state. Returns their number. Such a lane exists only if a
+/// job became ready without `mark_lanes_ready`.
 pub async fn reopen(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
     sqlx::query_scalar!(
         r#"

@@ -1,4 +1,4 @@
-//! Notifications from the database, or periodic ones in their place.
+//! Notifications from the database, or periodic ones as a substitute.
 
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use super::deadline::within;
 use super::hosts::Primary;
 use super::pool::Pool;
 
-/// How long it may be quiet before the connection is checked. Nobody notices otherwise that nothing can come any more.
+/// The time without notifications after which the connection is checked. Otherwise a dead connection goes unnoticed.
 const CHECK_INTERVAL: Duration = Duration::from_secs(15);
 /// The timeout of the check.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
-/// The pause between two looks for news where the database does not notify.
+/// The interval of substitute notifications for a database that sends none.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Hears notifications on a connection of its own. Without one, it says periodically that there may be news.
+/// Receives notifications on a dedicated connection, or periodically reports that anything may have changed.
 pub struct Listener {
     source: Source,
 }
@@ -35,7 +35,7 @@ enum Source {
     },
 }
 
-/// What was said on a channel.
+/// A notification on a channel.
 #[derive(Clone, Debug)]
 pub struct Notification {
     channel: String,
@@ -43,22 +43,23 @@ pub struct Notification {
 }
 
 impl Notification {
-    /// Its channel.
+    /// Returns the channel.
     pub fn channel(&self) -> &str {
         &self.channel
     }
 
-    /// What it is about; empty if there may be news of everything.
+    /// Returns the payload. It is empty if anything may have changed.
     pub fn payload(&self) -> &str {
         &self.payload
     }
 }
 
 impl Listener {
-    /// Listens to these channels. What was said before is not heard.
+    /// Listens on these channels. Earlier notifications are not received.
     pub async fn open(pool: &Pool, channels: &[&str]) -> sqlx::Result<Self> {
         let source = match pool.route().notifying_hosts() {
-            // A dropped listener waits for its server, and keeps its connection until then: not one that others need.
+            // A dropped listener keeps its connection until the server responds, so it does not use a shared
+            // connection.
             Some(hosts) => {
                 let primary = hosts.find_primary().await?;
                 let own = PgPoolOptions::new()
@@ -87,7 +88,8 @@ impl Listener {
         Ok(Self { source })
     }
 
-    /// The next notification; `None` when the connection is lost, and with it what is said until another is open.
+    /// Returns the next notification, or `None` if the connection is lost. Notifications are lost until another
+    /// listener opens.
     pub async fn next(&mut self) -> sqlx::Result<Option<Notification>> {
         match &mut self.source {
             Source::Server { listener, primary } => tokio::select! {

@@ -1,4 +1,4 @@
-//! Appending to the logs of jobs, in one statement that also moves their runs.
+//! Appends to the logs of jobs, in one statement that also updates their runs.
 
 mod columns;
 mod finish;
@@ -17,7 +17,8 @@ use crate::event::{ApprovalStatus, EventData, EventKind, RetryCause};
 use crate::id::JobId;
 use crate::job::Outcome;
 
-/// The right to write for a job. The number increases, and a write under an old one changes nothing.
+/// The right to write for a job. The number increases with each lease, and a write under an old number changes
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lease {
     /// The job.
@@ -30,22 +31,22 @@ pub struct Lease {
 pub struct Append {
     /// The lease.
     pub lease: Lease,
-    /// The number of the last event so far. If an append is repeated because its answer was lost, the number no longer
-    /// matches.
+    /// The sequence number of the last event before this append. If an append is repeated because its response was
+    /// lost, the number no longer matches.
     pub base: i64,
-    /// In order; never empty.
+    /// The events in order. Never empty.
     pub events: Vec<EventData>,
     /// The transition of the run.
     pub next: RunTransition,
 }
 
-/// The transition of a run with an append.
+/// The transition of a run in an append.
 pub enum RunTransition {
-    /// It keeps running.
+    /// The run continues.
     Continue,
     /// The lease ends, and another worker may begin at `run_at`.
     Requeue {
-        /// The counter that this increments.
+        /// The counter to increment.
         cause: RetryCause,
         /// The earliest start.
         run_at: DateTime<Utc>,
@@ -54,7 +55,7 @@ pub enum RunTransition {
     Wait,
     /// The approvals are resolved, and a worker may continue.
     Resume,
-    /// The job ends; the last of the events is its terminal one.
+    /// The job ends. The last event is its terminal event.
     Finish {
         /// The outcome.
         outcome: Outcome,
@@ -72,25 +73,25 @@ pub enum RunTransition {
 pub struct Appended {
     /// The leases that were still valid.
     pub valid: Vec<Lease>,
-    /// What to notify of when it is committed.
+    /// The notifications to send after the commit.
     pub due: DueNotifications,
 }
 
-/// Appends in a transaction, which notifies when it commits. For writes that are rare: the log writer notifies on
-/// another connection.
+/// Appends in a transaction, which sends the notifications when it commits. Only for rare writes: the log writer sends
+/// notifications on another connection.
 pub async fn append_and_notify(db: &mut Connection, batch: &[Append]) -> sqlx::Result<Vec<Lease>> {
     let Appended { valid, due } = append(&mut *db, batch).await?;
     notifier::send(db, &due).await?;
     Ok(valid)
 }
 
-/// Appends for many jobs at once, and returns the leases that were still valid. For each of those everything has
-/// happened: events numbered and inserted, announced assets visible, approvals requested and resolved, the run moved or
-/// deleted, the result stored, milestones in the feed, the next job of its conversation admitted. For the others
-/// nothing has.
+/// Appends for many jobs at once and returns the leases that were still valid. For a valid lease, all effects are
+/// applied: events are numbered and inserted, announced assets become visible, approvals are requested and resolved,
+/// the run is updated or deleted, the result is stored, milestones are added to the feed, and the next job of the
+/// conversation is admitted. For an invalid lease, nothing is changed.
 ///
-/// Of two leases of one job at most one is valid; the append of the other is left out. It notifies nobody: the caller
-/// does when it is committed.
+/// At most one lease of a job is valid. Appends under its other leases are ignored. The caller sends the notifications
+/// after the commit.
 #[expect(
     clippy::too_many_lines,
     reason = "it is one statement, or nothing of what it says would hold"
@@ -291,5 +292,5 @@ pub async fn append(db: impl PgExecutor<'_>, batch: &[Append]) -> sqlx::Result<A
     Ok(appended)
 }
 
-/// The most jobs of one batch.
+/// The maximum number of jobs in a batch.
 pub const MAX_BATCH_JOBS: usize = 200;

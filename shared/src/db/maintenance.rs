@@ -1,16 +1,16 @@
-//! Periodic maintenance that one worker does for all.
+//! Periodic maintenance, done by one worker for all.
 
 use chrono::TimeDelta;
 use sqlx::PgExecutor;
 
-/// A maintenance task. One worker does it at a time.
+/// A maintenance task. Only one worker runs it at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaintenanceTask {
-    /// Partitions for the coming weeks, and cleanup.
+    /// Creation of future partitions, and cleanup.
     Cleanup,
-    /// Deletion of what is older than its retention period.
+    /// Deletion of data that is older than its retention period.
     Retention,
-    /// Garbage collection of blobs, a part of the store at a time.
+    /// Garbage collection of blobs, one part of the store at a time.
     Blobs,
 }
 
@@ -24,7 +24,7 @@ impl MaintenanceTask {
     }
 }
 
-/// Starts a task unless a worker started it within `pause`, and returns the number of earlier runs.
+/// Starts a task unless a worker started it within `pause`. Returns the number of earlier runs.
 pub async fn begin(
     db: impl PgExecutor<'_>,
     task: MaintenanceTask,

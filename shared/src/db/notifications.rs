@@ -1,7 +1,7 @@
-//! Notifications for all tasks of a process, heard on one connection.
+//! Notifications for all tasks of a process, received on one connection.
 //!
-//! A notification wakes each listening connection of the database, whatever channel it listens to, so a process has
-//! only one.
+//! A notification wakes every listening connection of the database, whatever channels it listens on. Therefore a
+//! process has only one.
 
 use std::future::pending;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use tokio::time::sleep;
 use super::listener::{Listener, Notification};
 use super::pool::Pool;
 
-/// Notifications that a task may be behind before it has missed some.
+/// The number of notifications that a task can lag behind before it misses some.
 const QUEUE_LENGTH: usize = 1024;
-/// The pause before a lost connection is replaced.
+/// The delay before a lost connection is replaced.
 const RETRY_PAUSE: Duration = Duration::from_millis(250);
 
 /// The source of a process's notifications.
@@ -24,7 +24,7 @@ pub struct Notifications {
     heard: broadcast::Sender<Heard>,
 }
 
-/// What a task hears.
+/// An item that a task receives.
 #[derive(Clone, Debug)]
 pub enum Heard {
     /// Earlier notifications may be lost.
@@ -34,7 +34,7 @@ pub enum Heard {
 }
 
 impl Notifications {
-    /// The source, and the task that listens to these channels until it is dropped.
+    /// Creates the source, and the task that listens on these channels until it is dropped.
     pub fn new(
         pool: &Pool,
         channels: &'static [&'static str],
@@ -44,7 +44,7 @@ impl Notifications {
         (Self { heard }, listening)
     }
 
-    /// Hears what is said from now on. The first that it hears is a gap.
+    /// Subscribes to future notifications. The first item is a gap.
     pub fn subscribe(&self) -> NotificationReceiver {
         NotificationReceiver {
             heard: self.heard.subscribe(),
@@ -60,7 +60,7 @@ pub struct NotificationReceiver {
 }
 
 impl NotificationReceiver {
-    /// The next notification of any channel of the process, or that some may be lost.
+    /// Returns the next notification of any channel of the process, or a gap if some may be lost.
     pub async fn next(&mut self) -> Heard {
         if std::mem::take(&mut self.is_new) {
             return Heard::Gap;
@@ -68,7 +68,7 @@ impl NotificationReceiver {
         match self.heard.recv().await {
             Ok(heard) => heard,
             Err(RecvError::Lagged(_)) => Heard::Gap,
-            // The process ends.
+            // The process is shutting down.
             Err(RecvError::Closed) => pending().await,
         }
     }
@@ -79,7 +79,7 @@ async fn listen(pool: Pool, channels: &[&str], heard: broadcast::Sender<Heard>) 
         if let Err(error) = listen_once(&pool, channels, &heard).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "not listening, polling meanwhile"
+                "cannot listen for notifications; polling until it works again"
             );
         }
         sleep(RETRY_PAUSE).await;
@@ -92,7 +92,7 @@ async fn listen_once(
     heard: &broadcast::Sender<Heard>,
 ) -> sqlx::Result<()> {
     let mut listener = Listener::open(pool, channels).await?;
-    // Without a receiver there is nobody to tell.
+    // This fails only if there is no receiver.
     let _ = heard.send(Heard::Gap);
     while let Some(notification) = listener.next().await? {
         let _ = heard.send(Heard::Notification(notification));

@@ -1,9 +1,9 @@
-//! Notifications of committed writes, from one task per process.
+//! Notifications of committed writes, sent by one task per process.
 //!
-//! The commit of a transaction with a notification takes a lock of the whole cluster, so writers would wait for one
-//! another. This task notifies on a connection of its own, and pauses for a multiple of the time that it took. Where
-//! many processes wait for the lock, each notifies at most 100 times a second. Losing a notification only costs time:
-//! each of them is a hint, and what it is about is found by polling.
+//! The commit of a transaction with a notification takes a lock on the whole cluster, so writers would wait for each
+//! other. This task sends notifications on its own connection, and then pauses for a multiple of the time that it
+//! took. If many processes wait for the lock, each sends at most 100 notifications per second. A lost notification
+//! only causes a delay: it is a hint, and listeners also poll.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,20 +15,21 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::{DedicatedConnection, EVENTS_CHANNEL, FEED_CHANNEL, Pool, WORK_CHANNEL};
 use crate::id::JobId;
 
-/// The mean pause between two notifications of a busy process, as a multiple of the time that one takes.
+/// The mean delay between two notifications of a busy process, as a multiple of the duration of one.
 const PAUSE_FACTOR: u32 = 5;
-/// The longest mean pause.
+/// The maximum mean delay.
 const MAX_PAUSE: Duration = Duration::from_millis(10);
-/// Time without notifications that later ones may use up, which then follow one another at once.
+/// The maximum time without notifications that counts as credit. Later notifications use the credit and follow without
+/// delay.
 const MAX_CREDIT: Duration = Duration::from_millis(100);
-/// The pause after the database failed; listeners poll meanwhile.
+/// The delay after the database failed. Listeners poll during this time.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
-/// Requests that wait. At this many, others are dropped.
+/// The maximum number of waiting requests. Further requests are dropped.
 const QUEUE_LENGTH: usize = 1024;
-/// Job ids of one payload, which has at most 8,000 bytes.
+/// The number of job ids in one payload, which can have at most 8,000 bytes.
 const JOBS_IN_PAYLOAD: usize = 200;
 
-/// What a write has to notify of.
+/// The notifications that a write requires.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueNotifications {
     /// Followed jobs with new events.
@@ -40,7 +41,7 @@ pub struct DueNotifications {
 }
 
 impl DueNotifications {
-    /// There is a job to claim.
+    /// Creates the notification that a job is ready to be claimed.
     pub fn work() -> Self {
         Self {
             work: true,
@@ -59,24 +60,25 @@ impl DueNotifications {
     }
 }
 
-/// Notifies of committed writes.
+/// A handle for requesting notifications of committed writes.
 #[derive(Clone)]
 pub struct Notifier {
     requests: mpsc::Sender<DueNotifications>,
 }
 
 impl Notifier {
-    /// The notifier's handle, and the task that its owner runs. The task ends when all handles are gone and all is
-    /// sent.
+    /// Creates the handle, and the task that its owner runs. The task ends when all handles are dropped and all
+    /// notifications are sent.
     pub fn new(pool: &Pool) -> (Self, impl Future<Output = ()> + use<>) {
         let (requests, queue) = mpsc::channel(QUEUE_LENGTH);
         (Self { requests }, run(DedicatedConnection::of(pool), queue))
     }
 
-    /// Requests notifications, after the write is committed.
+    /// Requests notifications. Call this after the write is committed.
     pub fn notify(&self, due: DueNotifications) {
         if !due.is_empty() {
-            // When the database does not answer, listeners have lost their connections, too, and will poll.
+            // The queue is full when the database does not respond. Then listeners have also lost their connections
+            // and will poll.
             let _ = self.requests.try_send(due);
         }
     }
@@ -94,7 +96,7 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
             db.reset();
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
-                "cannot notify other processes, which poll meanwhile"
+                "cannot notify other processes; they poll until it works again"
             );
             sleep(RETRY_PAUSE).await;
         }
@@ -103,23 +105,24 @@ async fn run(mut db: DedicatedConnection, mut queue: mpsc::Receiver<DueNotificat
     }
 }
 
-/// When the next notification may be sent, after one that was due at `due_at`, took that long and has been sent.
+/// Returns the earliest time of the next notification, after one that was due at `due_at`, took `took` and has been
+/// sent.
 fn next_at(due_at: Instant, now: Instant, took: Duration) -> Instant {
     let earliest = now.checked_sub(MAX_CREDIT).unwrap_or(now);
     due_at.max(earliest) + (took * PAUSE_FACTOR).min(MAX_PAUSE)
 }
 
 async fn send_through(db: &mut DedicatedConnection, due: &DueNotifications) -> sqlx::Result<()> {
-    // A notification that is lost in a crash has no listener left either, so its commit waits for no disk.
+    // A crash that loses the notification also disconnects the listeners, so its commit does not wait for the disk.
     execute(db.get().await?, due, Some("off")).await
 }
 
-/// Sends notifications in a transaction. They take effect with its commit.
+/// Sends notifications in a transaction. They take effect when it commits.
 pub(super) async fn send(db: impl PgExecutor<'_>, due: &DueNotifications) -> sqlx::Result<()> {
     execute(db, due, None).await
 }
 
-/// Sends notifications, with that `synchronous_commit` for the transaction or with the one that it has.
+/// Sends notifications. With `synchronous_commit`, sets this parameter for the transaction.
 async fn execute(
     db: impl PgExecutor<'_>,
     due: &DueNotifications,

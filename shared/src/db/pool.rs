@@ -18,13 +18,14 @@ use super::session_settings::{Scripts, SessionSettings};
 use super::transaction::Transaction;
 use super::{ACQUIRE_TIMEOUT, hosts, is_outage};
 
-/// A connection that was used no longer ago than this is taken to be alive still. A server does not restart so quickly,
-/// and to ask it each time costs as much as a small statement.
+/// The time after its last use in which a connection is assumed to be alive. A server does not restart that fast, and
+/// a check each time would cost as much as a small statement.
 const TRUSTED_FOR: Duration = Duration::from_millis(100);
-/// The timeout of a statement. The server itself ends it earlier: see `SETTINGS`.
+/// The timeout of a statement. The server ends the statement earlier: see `SETTINGS`.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(35);
-/// A statement of many parts looks dear to the planner and takes a millisecond: compiling it first takes longer. A
-/// client that is gone keeps its locks until the server notices, hence the last two.
+/// JIT compilation is off, because a statement with many parts looks expensive to the planner but takes only a
+/// millisecond, less than its compilation. A lost client keeps its locks until the server notices. The last two
+/// settings limit that time.
 const SETTINGS: SessionSettings = SessionSettings(&[
     "jit = off",
     "statement_timeout = '30s'",
@@ -32,17 +33,17 @@ const SETTINGS: SessionSettings = SessionSettings(&[
     "tcp_keepalives_idle = 30",
 ]);
 
-/// A set of connections, each lent to one user at a time. Every statement has a deadline.
+/// A pool of connections. Every statement has a deadline.
 #[derive(Clone, Debug)]
 pub struct Pool {
-    /// The connections to each server. Those of the primary are used.
+    /// The connections to each server. Only those of the primary are used.
     connections: Arc<[PgPool]>,
     route: DatabaseRoute,
     scripts: Scripts,
 }
 
 impl Pool {
-    /// Opens the first connection.
+    /// Opens the pool and its first connection.
     pub(super) async fn open(route: DatabaseRoute, max_connections: u32) -> sqlx::Result<Self> {
         let scripts = SETTINGS.scripts(route.pooling);
         let settings = settings(&route, &scripts, max_connections);
@@ -55,12 +56,12 @@ impl Pool {
             route,
             scripts,
         };
-        // Another server may become the primary meanwhile, as later.
+        // Another server may become the primary at any time. `acquire` handles that.
         drop(pool.acquire().await?);
         Ok(pool)
     }
 
-    /// Borrows a connection.
+    /// Acquires a connection.
     pub async fn acquire(&self) -> sqlx::Result<Connection> {
         let (connection, primary) = if self.route.hosts.are_several() {
             // Boxed, because each statement on a pool contains this future.
@@ -78,7 +79,7 @@ impl Pool {
         ))
     }
 
-    /// Borrows a connection to the server that is the primary by then.
+    /// Acquires a connection to the server that is the primary at that time.
     async fn acquire_from_primary(&self) -> sqlx::Result<(PoolConnection<Postgres>, Primary)> {
         loop {
             let primary = self.route.hosts.last_primary();
@@ -103,34 +104,34 @@ impl Pool {
         &self.connections[primary.position()]
     }
 
-    /// Begins a transaction. Dropping it undoes it.
+    /// Begins a transaction. Dropping the transaction rolls it back.
     pub async fn begin(&self) -> sqlx::Result<Transaction> {
         Transaction::begin(self.acquire().await?).await
     }
 
-    /// Closes all connections, when they have been returned.
+    /// Closes all connections after they have been returned.
     pub async fn close(&self) {
         for connections in &*self.connections {
             connections.close().await;
         }
     }
 
-    /// Open connections to the primary.
+    /// Returns the number of open connections to the primary.
     pub fn size(&self) -> u32 {
         self.of(&self.route.hosts.last_primary()).size()
     }
 
-    /// Idle connections to the primary.
+    /// Returns the number of idle connections to the primary.
     pub fn num_idle(&self) -> usize {
         self.of(&self.route.hosts.last_primary()).num_idle()
     }
 
-    /// Whether news are polled, without notifications.
+    /// Whether changes are polled because there are no notifications.
     pub fn polls(&self) -> bool {
         self.route.notifying_hosts().is_none()
     }
 
-    /// The servers of this pool.
+    /// Returns the servers of this pool.
     pub(super) fn route(&self) -> &DatabaseRoute {
         &self.route
     }
@@ -138,7 +139,7 @@ impl Pool {
 
 fn settings(route: &DatabaseRoute, scripts: &Scripts, max_connections: u32) -> PgPoolOptions {
     let (scripts, are_several) = (scripts.clone(), route.hosts.are_several());
-    // Waiting for a connection is no warning of its own.
+    // Waiting for a connection does not deserve a warning.
     PgPoolOptions::new()
         .acquire_slow_level(LevelFilter::Info)
         .max_connections(max_connections)
@@ -155,7 +156,7 @@ fn settings(route: &DatabaseRoute, scripts: &Scripts, max_connections: u32) -> P
         .after_connect(move |connection, _| {
             let scripts = scripts.clone();
             Box::pin(async move {
-                // The primary may have become another since it was found.
+                // Another server may have become the primary since this one was found.
                 if are_several && hosts::only_reads(connection).await? {
                     return Err(hosts::no_primary());
                 }
@@ -176,7 +177,7 @@ impl<'p> Executor<'p> for &'_ Pool {
         E: 'q + Execute<'q, Postgres>,
     {
         let pool = self.clone();
-        // All rows at once: the connection is back before they are used.
+        // Collects all rows first, so that the connection is returned before the rows are used.
         let rows = async move {
             let mut connection = pool.acquire().await?;
             let rows: Vec<_> = connection.fetch_many(query).try_collect().await?;

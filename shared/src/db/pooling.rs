@@ -2,15 +2,15 @@
 
 use std::str::FromStr;
 
-/// What a connection keeps from one transaction to the next.
+/// The state that a connection keeps between transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Pooling {
-    /// A session of the server: its settings, prepared statements and notifications.
+    /// A session of the server with its settings, prepared statements and notifications.
     #[default]
     Session,
-    /// Prepared statements only: a pooler in transaction mode that knows them, such as PgBouncer 1.21 or newer.
+    /// Only prepared statements: a pooler in transaction mode that supports them, such as PgBouncer 1.21 or newer.
     Transaction,
-    /// Nothing: a pooler in transaction mode that mixes prepared statements up, such as PgBouncer before 1.21.
+    /// Nothing: a pooler in transaction mode that mixes up prepared statements, such as PgBouncer before 1.21.
     TransactionUnnamed,
 }
 

@@ -1,4 +1,4 @@
-//! Previews of office documents: requested when a job has ended, rendered by a worker, deleted with their asset.
+//! Previews of office documents: requested when a job ends, rendered by a worker, deleted with their asset.
 
 use std::time::Duration;
 
@@ -24,20 +24,20 @@ const CONTENT_TYPES: [&str; 11] = [
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
     "text/rtf",
 ];
-/// The page under which the PDF is stored.
+/// The page number of the PDF.
 pub const PDF_PAGE: i32 = 0;
 
 /// The state of a preview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PreviewStatus {
-    /// A worker will render it.
+    /// A worker will render the preview.
     Pending,
-    /// Its pages are there.
+    /// The pages are available.
     Ready,
-    /// It could not be rendered.
+    /// The document could not be rendered.
     Failed,
-    /// It was not rendered, and there is no worker with LibreOffice that would.
+    /// The preview is not rendered, and no worker with LibreOffice is available.
     Unavailable,
 }
 
@@ -52,43 +52,43 @@ enum StoredPreviewStatus {
 /// The preview of a document.
 #[derive(Debug)]
 pub struct Preview {
-    /// Its state.
+    /// The state.
     pub status: PreviewStatus,
-    /// Why it could not be rendered.
+    /// The reason why rendering failed.
     pub reason: Option<String>,
-    /// Pages of the document, once they are known.
+    /// The number of pages of the document, once it is known.
     pub total_pages: Option<i32>,
-    /// The images, in the order of the pages.
+    /// The images in page order.
     pub pages: Vec<PreviewFile>,
 }
 
 /// A file of a preview.
 #[derive(Debug)]
 pub struct PreviewFile {
-    /// The number of the page that the image shows; [`PDF_PAGE`] for the PDF.
+    /// The number of the page that the image shows, or [`PDF_PAGE`] for the PDF.
     pub page: i32,
-    /// Bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// SHA-256 of the content, hexadecimal.
+    /// The SHA-256 of the content in hexadecimal.
     pub sha256: String,
-    /// Pixels of an image.
+    /// The width of an image in pixels.
     pub width: i32,
-    /// Pixels of an image.
+    /// The height of an image in pixels.
     pub height: i32,
 }
 
-/// A document that a worker renders now.
+/// A document that a worker is rendering.
 #[derive(Debug)]
 pub struct ClaimedPreview {
     /// The document.
     pub asset: AssetId,
-    /// The number of the rendering.
+    /// The number of the rendering attempt.
     pub attempt: i16,
-    /// The document's media type.
+    /// The media type of the document.
     pub content_type: String,
-    /// Bytes of the document.
+    /// The size of the document in bytes.
     pub size: i64,
-    /// SHA-256 of the document, hexadecimal.
+    /// The SHA-256 of the document in hexadecimal.
     pub sha256: String,
 }
 
@@ -111,7 +111,7 @@ pub async fn request(db: impl PgExecutor<'_>, ended: &[JobId]) -> sqlx::Result<(
     Ok(())
 }
 
-/// Takes the document that has waited longest, for `lease`. Files of a rendering that broke off are forgotten.
+/// Claims the document that has waited longest, for `lease`. Deletes the files of an unfinished earlier rendering.
 pub async fn claim(db: &mut Connection, lease: Duration) -> sqlx::Result<Option<ClaimedPreview>> {
     let claimed = sqlx::query_as!(
         ClaimedPreview,
@@ -142,8 +142,8 @@ pub async fn claim(db: &mut Connection, lease: Duration) -> sqlx::Result<Option<
     Ok(claimed)
 }
 
-/// Says which files a rendering has, before their bytes are stored: bytes that a row names are not deleted. `false` if
-/// another worker renders the document, or if it was deleted.
+/// Records the files of a rendering before their bytes are stored, because bytes with a row are not deleted. Returns
+/// `false` if another worker renders the document or it was deleted.
 pub async fn add_files(
     db: &mut Connection,
     claimed: &ClaimedPreview,
@@ -160,7 +160,7 @@ pub async fn add_files(
         return Ok(false);
     }
     let hashes: Vec<_> = files.iter().map(|file| file.sha256.clone()).collect();
-    // Nobody removes bytes of these hashes before the rows are committed. In one order, so that there is no deadlock.
+    // The locks prevent deletion of these bytes until the rows are committed. Their order avoids deadlocks.
     sqlx::query!(
         "select pg_advisory_xact_lock_shared(hashtextextended(hash, 0))
          from (select hash from unnest($1::text[]) as hash order by hash) as ordered",
@@ -188,7 +188,7 @@ pub async fn add_files(
     Ok(true)
 }
 
-/// Shows a preview whose files are stored.
+/// Publishes a preview whose files are stored.
 pub async fn finish(
     db: impl PgExecutor<'_>,
     claimed: &ClaimedPreview,
@@ -206,7 +206,7 @@ pub async fn finish(
     Ok(())
 }
 
-/// Says why there is no preview. It is not tried again.
+/// Records why a preview failed. It is not retried.
 pub async fn fail(
     db: impl PgExecutor<'_>,
     claimed: &ClaimedPreview,
@@ -224,8 +224,8 @@ pub async fn fail(
     Ok(())
 }
 
-/// The preview of one of the tenant's documents; `None` if the asset has none and gets none. It is pending from the
-/// moment when the job has made the document.
+/// Returns the preview of one of the tenant's documents, or `None` if the asset has no preview and will get none. A
+/// preview is pending from the moment when the job has created the document.
 pub async fn get(
     db: &mut Connection,
     tenant: TenantId,
@@ -285,7 +285,7 @@ async fn list_pages(db: &mut Connection, asset: Uuid) -> sqlx::Result<Vec<Previe
     .await
 }
 
-/// A file of a preview that is ready.
+/// Returns a file of a preview that is ready.
 pub async fn get_file(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Accounts at model providers: quota, pauses and circuit breakers, which all workers share.
+//! Accounts at model providers: quota, pauses and circuit breakers, shared by all workers.
 
 use std::time::Duration;
 
@@ -8,68 +8,68 @@ use sqlx::PgExecutor;
 use crate::id::WorkerId;
 use crate::provider::AccountLimits;
 
-/// The failures in a row after which a circuit opens.
+/// The number of consecutive failures after which a circuit opens.
 const FAILURES_TO_OPEN: i32 = 5;
-/// The shortest time from the first of them to the last: one bad moment of a provider is no outage.
+/// The minimum time from the first of these failures to the last, because a brief failure is not an outage.
 const TIME_TO_OPEN: Duration = Duration::from_secs(2);
-/// The time for which a circuit opens first, doubled when a probe fails.
+/// The time for which a circuit first opens. It doubles after each failed probe.
 const OPEN_TIME: Duration = Duration::from_secs(5);
-/// The longest time for which a circuit is open before the next probe.
+/// The maximum time for which a circuit is open before the next probe.
 const MAX_OPEN_TIME: Duration = Duration::from_secs(60);
-/// The time after which a probe without a result counts as failed, and another may be made.
+/// The time after which a probe without a result counts as failed and another can start.
 const PROBE_TIME: Duration = Duration::from_secs(30);
-/// How far ahead starts are leased. A start that is leased and not used is lost, and so is as little as this.
+/// The time in advance for which starts are leased. It is short, because an unused leased start is lost.
 const HORIZON: Duration = Duration::from_secs(2);
-/// The time after which the calls of a silent worker are others' again.
+/// The time after which the calls of an unresponsive worker are available to others.
 const SLICE_TIME: Duration = Duration::from_secs(10);
 
-/// The state of an account. Durations are from the time of the answer.
+/// The state of an account. Durations are relative to the time of the response.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AccountState {
-    /// The rest of the pause that the provider asked for.
+    /// The remaining pause that the provider requested.
     pub paused_for: Duration,
-    /// Failures in a row.
+    /// The number of consecutive failures.
     pub failures: i32,
-    /// The rest of the time for which the circuit is open; zero if it is half open; `None` if it is closed.
+    /// The remaining time for which the circuit is open. Zero if it is half open, `None` if it is closed.
     pub open_for: Option<Duration>,
 }
 
-/// What a worker asks for.
+/// The quota that a worker requests.
 #[derive(Clone, Debug)]
 pub struct QuotaDemand {
     /// The tokens of each call.
     pub costs: Vec<f64>,
-    /// What earlier calls used beyond the tokens that were leased for them; negative if it was less.
+    /// The tokens that earlier calls used in excess of their leases. Negative if they used fewer.
     pub correction: f64,
-    /// Calls in progress.
+    /// The number of calls in progress.
     pub running: i32,
-    /// Calls that wait.
+    /// The number of waiting calls.
     pub waiting: i32,
 }
 
-/// What a worker may use.
+/// The quota that a worker receives.
 #[derive(Clone, Debug)]
 pub struct QuotaLease {
-    /// The starts of calls, from the time of the answer.
+    /// The start times of calls, relative to the time of the response.
     pub starts: Vec<Duration>,
-    /// The next start that is not leased to anyone.
+    /// The next start time that is not leased.
     pub next_start: Duration,
-    /// The calls that may be in progress at once; `None` for no limit.
+    /// The maximum number of concurrent calls. `None` is unlimited.
     pub may_run: Option<i32>,
 }
 
-/// A provider that is not asked as usual.
+/// A provider with an outage, a pause or an exhausted quota.
 #[derive(Clone, Debug)]
 pub struct ProviderCondition {
     /// The provider.
     pub provider: String,
-    /// The end of its outage, or of the wait for the next probe.
+    /// The end of the outage, or of the wait for the next probe.
     pub open_until: Option<DateTime<Utc>>,
-    /// The end of the pause, or the time of the next free request or token.
+    /// The end of the pause, or the time at which the next request or token is available.
     pub limited_until: Option<DateTime<Utc>>,
 }
 
-/// The state of an account, which is made if it is missing.
+/// Returns the state of an account. Inserts the account if it is missing.
 pub async fn get_or_insert_state(
     db: impl PgExecutor<'_>,
     account: &str,
@@ -103,7 +103,7 @@ pub async fn get_or_insert_state(
     })
 }
 
-/// Leases quota of an account that exists.
+/// Leases quota of an existing account.
 pub async fn lease_quota(
     db: impl PgExecutor<'_>,
     account: &str,
@@ -137,7 +137,7 @@ pub async fn lease_quota(
     })
 }
 
-/// Notes that the provider asked for a pause. A longer one that is known stays.
+/// Records a pause that the provider requested. Keeps the longer pause if one is already known.
 pub async fn pause(db: impl PgExecutor<'_>, account: &str, pause: Duration) -> sqlx::Result<()> {
     sqlx::query!(
         "update provider_account set paused_until = greatest(paused_until, now() + $2 * interval '1 second') where id = $1",
@@ -149,7 +149,7 @@ pub async fn pause(db: impl PgExecutor<'_>, account: &str, pause: Duration) -> s
     Ok(())
 }
 
-/// Notes an outage, which may open the circuit.
+/// Records an outage, which may open the circuit.
 pub async fn note_failure(db: impl PgExecutor<'_>, account: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "select note_provider_failure($1, $2, $3, $4, $5)",
@@ -164,7 +164,7 @@ pub async fn note_failure(db: impl PgExecutor<'_>, account: &str) -> sqlx::Resul
     Ok(())
 }
 
-/// Notes a reply: no failures in a row, and the circuit is closed.
+/// Records a reply, which resets the failures and closes the circuit.
 pub async fn note_reply(db: impl PgExecutor<'_>, account: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "update provider_account set failures = 0, failing_since = null, failed_at = null, open_until = null, openings = 0,
@@ -177,7 +177,8 @@ pub async fn note_reply(db: impl PgExecutor<'_>, account: &str) -> sqlx::Result<
     Ok(())
 }
 
-/// Begins a probe of a half-open circuit. `false` if another worker probes, or the circuit is open.
+/// Starts a probe of a half-open circuit. Returns `false` if another worker is probing or the circuit is not half
+/// open.
 pub async fn begin_probe(db: impl PgExecutor<'_>, account: &str) -> sqlx::Result<bool> {
     let begun = sqlx::query!(
         "update provider_account set probe_until = now() + $2 * interval '1 second'
@@ -190,7 +191,7 @@ pub async fn begin_probe(db: impl PgExecutor<'_>, account: &str) -> sqlx::Result
     Ok(begun.rows_affected() > 0)
 }
 
-/// The providers that are not asked as usual. A provider with several accounts is as its best account.
+/// Lists the providers with an outage, a pause or an exhausted quota. A provider has the state of its best account.
 pub async fn list_conditions(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<ProviderCondition>> {
     sqlx::query_as!(
         ProviderCondition,

@@ -1,4 +1,4 @@
-//! The queue as a whole: its depth, pauses, and the reasons why a job in it does not run.
+//! The whole queue: its depth, pauses, and the reasons why a queued job does not run.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -6,33 +6,33 @@ use sqlx::PgExecutor;
 use super::WORK_CHANNEL;
 use crate::id::JobId;
 
-/// The state of the queue. No count is above 10,000, which stands for that many or more.
+/// The depth of the queue. All counts are capped at 10,000.
 pub struct Depth {
     /// Whether the queue is paused.
     pub paused: bool,
-    /// Jobs that a free slot could take.
+    /// The number of jobs that are ready for a free slot.
     pub ready: i64,
-    /// Jobs that may not start yet.
+    /// The number of jobs whose earliest start is in the future.
     pub scheduled: i64,
-    /// Jobs behind another of their conversation.
+    /// The number of jobs that wait for an earlier job of their conversation.
     pub blocked: i64,
-    /// Jobs with a worker.
+    /// The number of jobs that workers are running.
     pub running: i64,
-    /// Jobs that wait for a person.
+    /// The number of jobs that wait for approval.
     pub waiting: i64,
-    /// When the longest waiting ready job became due, among the 10,000 jobs that were created first.
+    /// The earliest due time of a ready job, among the 10,000 jobs that were created first.
     pub oldest: Option<DateTime<Utc>>,
-    /// Paused skills.
+    /// The paused skills.
     pub paused_skills: Vec<String>,
-    /// Tenants at their cap of running jobs.
+    /// The number of tenants at their cap of running jobs.
     pub at_capacity: i64,
-    /// The database's clock.
+    /// The time of the database's clock.
     pub now: DateTime<Utc>,
 }
 
-/// Counts the jobs of each state with its own index, up to a limit, so that the cost does not grow with the queue.
+/// Counts the jobs of each state with a separate index, up to a limit, so that the cost does not grow with the queue.
 ///
-/// The limits are literals: with parameters the planner expects to need a whole index, and reads all of it first.
+/// The limits are literals. With parameters, the planner expects to need a whole index and reads all of it first.
 pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
     sqlx::query_as!(
         Depth,
@@ -54,7 +54,7 @@ pub async fn get_depth(db: impl PgExecutor<'_>) -> sqlx::Result<Depth> {
     .await
 }
 
-/// Pauses or resumes the queue. Workers are notified.
+/// Pauses or resumes the queue and notifies the workers.
 pub async fn set_paused(db: impl PgExecutor<'_>, paused: bool) -> sqlx::Result<()> {
     sqlx::query!(
         "with set as (update queue set paused = $1)
@@ -78,7 +78,7 @@ pub async fn pause_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<(
     Ok(())
 }
 
-/// Resumes a skill. Workers are notified.
+/// Resumes a skill and notifies the workers.
 pub async fn resume_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "with resumed as (delete from paused_skill where name = $1)
@@ -91,7 +91,7 @@ pub async fn resume_skill(db: impl PgExecutor<'_>, skill: &str) -> sqlx::Result<
     Ok(())
 }
 
-/// The paused skills.
+/// Lists the paused skills.
 pub async fn list_paused_skills(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!("select name from paused_skill order by name")
         .fetch_all(db)
@@ -100,31 +100,31 @@ pub async fn list_paused_skills(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Str
 
 /// The reasons why a queued job does not run.
 pub struct QueueBlockers {
-    /// The job right before it in its conversation, which has not ended.
+    /// The unfinished job right before this one in its conversation.
     pub earlier: Option<JobId>,
-    /// Whether it is scheduled for later.
+    /// Whether the job is scheduled for later.
     pub is_early: bool,
     /// The earliest start.
     pub run_at: DateTime<Utc>,
     /// Whether the queue is paused.
     pub is_paused: bool,
-    /// Its skill, if it has one.
+    /// The skill, if the job has one.
     pub skill: Option<String>,
-    /// Whether its skill is paused.
+    /// Whether the skill is paused.
     pub is_skill_paused: bool,
-    /// Whether a live worker has all that it needs.
+    /// Whether a live worker meets all requirements of the job.
     pub is_runnable: bool,
-    /// Programs that its uploaded skill needs; `|` separates alternatives.
+    /// The programs that the uploaded skill needs; `|` separates alternatives.
     pub needs: Option<Vec<String>>,
-    /// The tenant's cap, if it is reached.
+    /// The tenant's cap of running jobs, if it is reached.
     pub reached_cap: Option<i32>,
-    /// The estimated number of jobs that will begin before it.
+    /// The estimated number of jobs that will start earlier.
     pub ahead: i64,
 }
 
-/// The reasons why a job does not run; `None` if it is not queued.
+/// Returns the reasons why a job does not run, or `None` if the job is not queued.
 ///
-/// The number of jobs before it is an estimate: the earlier jobs of its lane, and the jobs of other lanes that come
+/// The number of jobs ahead is an estimate: the earlier jobs of the same lane, and the jobs of other lanes that come
 /// first by the current virtual times. Counting stops at 1,000.
 pub async fn get_blockers(
     db: impl PgExecutor<'_>,

@@ -1,4 +1,4 @@
-//! The history of the queue, a row a minute.
+//! The history of the queue, with one row per minute.
 
 use std::collections::BTreeMap;
 
@@ -8,35 +8,35 @@ use sqlx::PgExecutor;
 use super::queue::Depth;
 use super::{Connection, Pool, queue};
 
-/// For how long minutes are kept.
+/// The retention of the history in minutes.
 pub const KEPT_MINUTES: i32 = 30 * 24 * 60;
 
-/// The queue in a part of its history. The depth is missing where no worker counted.
+/// The queue in one period of its history. The depth is `None` if no worker recorded it.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuePeriod {
-    /// Its first minute.
+    /// The first minute of the period.
     pub at: DateTime<Utc>,
-    /// Jobs that a free slot could have taken.
+    /// The number of jobs that were ready for a free slot.
     pub ready: Option<i32>,
-    /// Jobs that were not to start yet.
+    /// The number of jobs whose earliest start was in the future.
     pub scheduled: Option<i32>,
-    /// Jobs behind another of their conversation.
+    /// The number of jobs that waited for an earlier job of their conversation.
     pub blocked: Option<i32>,
-    /// Jobs with a worker.
+    /// The number of jobs that workers were running.
     pub running: Option<i32>,
-    /// Jobs that waited for a person.
+    /// The number of jobs that waited for approval.
     pub waiting: Option<i32>,
-    /// For how long the job that waited longest could have started.
+    /// The time that the longest waiting ready job had been due, in seconds.
     pub oldest_seconds: Option<i32>,
-    /// Jobs that completed in it.
+    /// The number of jobs that completed.
     pub completed: i64,
-    /// Jobs that failed in it.
+    /// The number of jobs that failed.
     pub failed: i64,
-    /// Jobs that were cancelled in it.
+    /// The number of jobs that were cancelled.
     pub cancelled: i64,
 }
 
-/// Jobs that ended in a minute.
+/// The number of jobs that ended in one minute, by outcome.
 #[derive(Clone, Copy, Default)]
 pub(super) struct EndsInMinute {
     pub(super) completed: i32,
@@ -44,7 +44,7 @@ pub(super) struct EndsInMinute {
     pub(super) cancelled: i32,
 }
 
-/// Writes the depth of the queue for this minute, unless another process has.
+/// Records the depth of the queue for this minute, unless another process already has.
 pub async fn record(pool: &Pool) -> sqlx::Result<()> {
     let is_recorded = sqlx::query_scalar!(
         r#"select exists (
@@ -84,7 +84,7 @@ async fn insert(db: impl PgExecutor<'_>, depth: &Depth) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Adds jobs that ended to their minutes.
+/// Adds ended jobs to the rows of their minutes.
 pub(super) async fn add_ends(
     db: &mut Connection,
     ends: &BTreeMap<DateTime<Utc>, EndsInMinute>,
@@ -108,8 +108,8 @@ pub(super) async fn add_ends(
     Ok(())
 }
 
-/// The history of the last `minutes`, in periods of `step` minutes: the largest depth of each, and all ends. Periods
-/// without a row are left out.
+/// Lists the history of the last `minutes` in periods of `step` minutes: the maximum depth of each period and all its
+/// ended jobs. Periods without a row are omitted.
 pub async fn list(
     db: impl PgExecutor<'_>,
     minutes: i32,
@@ -139,7 +139,7 @@ pub async fn list(
     .await
 }
 
-/// Deletes minutes that are older than they are kept.
+/// Deletes minutes that are older than [`KEPT_MINUTES`].
 pub async fn delete_old(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from queue_minute where minute < now() - make_interval(mins => $1)",

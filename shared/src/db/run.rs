@@ -1,4 +1,4 @@
-//! Runs: the state of unfinished jobs, cancellation requests, and runs whose worker is gone.
+//! Runs: the state of unfinished jobs, cancellation requests, and orphaned runs.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -7,25 +7,25 @@ use super::log::Lease;
 use super::{CANCEL_CHANNEL, Connection, WORK_CHANNEL};
 use crate::id::{JobId, TenantId, WorkerId};
 
-/// A run that its caller has locked.
+/// A run that the caller has locked.
 pub struct LockedRun {
-    /// Its lease.
+    /// The lease of the run.
     pub lease: Lease,
-    /// The last entry of its log.
+    /// The sequence number of the last event in the log.
     pub last_seq: i64,
     /// The tenant.
     pub tenant: TenantId,
-    /// Whether a worker has it.
+    /// Whether a worker holds the run.
     pub is_running: bool,
-    /// Whether its cancellation was requested.
+    /// Whether cancellation was requested.
     pub cancel_requested: bool,
-    /// The number of workers that died while they ran it.
+    /// The number of workers that died while they held the run.
     pub crashes: i16,
-    /// The database's clock.
+    /// The time of the database's clock.
     pub now: DateTime<Utc>,
 }
 
-/// Locks one of the tenant's unfinished jobs; `None` if it has ended or there is none.
+/// Locks the run of one of the tenant's jobs. Returns `None` if the job has ended or does not exist.
 pub async fn lock(
     db: &mut Connection,
     tenant: TenantId,
@@ -55,7 +55,7 @@ pub async fn lock(
     }))
 }
 
-/// Those of the jobs that have ended, or were never there.
+/// Lists the jobs that have ended or never existed.
 pub async fn list_absent(db: impl PgExecutor<'_>, jobs: &[JobId]) -> sqlx::Result<Vec<JobId>> {
     let ids: Vec<_> = jobs.iter().map(|job| job.0).collect();
     let absent = sqlx::query_scalar!(
@@ -82,17 +82,17 @@ pub async fn request_cancel(db: &mut Connection, job: JobId) -> sqlx::Result<()>
     Ok(())
 }
 
-/// A run that is with a worker.
+/// A run that a worker holds.
 pub struct HeldRun {
-    /// Its current lease.
+    /// The current lease.
     pub lease: Lease,
-    /// Whether its cancellation was requested.
+    /// Whether cancellation was requested.
     pub cancel_requested: bool,
-    /// Whether its tenant has a budget.
+    /// Whether the tenant has a budget.
     pub has_tenant_budget: bool,
 }
 
-/// The runs that are with a worker.
+/// Lists the runs that a worker holds.
 pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Result<Vec<HeldRun>> {
     let rows = sqlx::query!(
         r#"select
@@ -121,7 +121,7 @@ pub async fn list_held(db: impl PgExecutor<'_>, worker: WorkerId) -> sqlx::Resul
     Ok(held.collect())
 }
 
-/// Locks the run of a lease; `None` if it is superseded or over.
+/// Locks the run of a lease. Returns `None` if the lease has ended or was superseded.
 pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Option<LockedRun>> {
     let row = sqlx::query!(
         r#"select tenant_id, last_seq, cancel_requested, crashes, now() as "now!"
@@ -144,7 +144,8 @@ pub async fn lock_lease(db: &mut Connection, lease: Lease) -> sqlx::Result<Optio
     }))
 }
 
-/// Locks up to `limit` orphaned runs: running ones whose worker has stopped, and those that `worker` itself has `lost`.
+/// Locks up to `limit` orphaned runs: running ones whose worker has stopped, and the runs in `lost` that `worker`
+/// lost.
 pub async fn lock_orphans(
     db: &mut Connection,
     worker: WorkerId,
@@ -183,7 +184,7 @@ pub async fn lock_orphans(
     Ok(runs.collect())
 }
 
-/// Notifies idle workers that there is a job to claim.
+/// Notifies idle workers that a job is ready to be claimed.
 pub async fn notify_work(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", WORK_CHANNEL)
         .fetch_one(db)

@@ -9,66 +9,66 @@ use super::{Connection, JsonText};
 use crate::id::{AssetId, ScheduleId, TenantId};
 use crate::schedule::{CatchUp, Overlap, Recurrence, RecurrenceError, ScheduleTiming};
 
-/// Schedules of one tenant. Each costs work while nobody looks.
+/// The maximum number of schedules of a tenant. Each schedule causes work in the background.
 pub const MAX_SCHEDULES: i64 = 1000;
 
-/// The settings of a schedule, as a client gives them.
+/// The settings of a schedule from a request.
 #[derive(Clone, Debug)]
 pub struct ScheduleSettings {
     /// A name, unique in the tenant.
     pub name: String,
     /// The cron pattern; `None` if there is an interval.
     pub cron: Option<String>,
-    /// The time zone of the pattern.
+    /// The time zone of the cron pattern.
     pub time_zone: Option<String>,
-    /// The interval.
+    /// The interval in seconds.
     pub interval_seconds: Option<i32>,
-    /// The request of its jobs, as the client sent it.
+    /// The job request as the client sent it.
     pub job: Box<RawValue>,
-    /// Whether it is paused.
+    /// Whether the schedule is paused.
     pub paused: bool,
-    /// What happens while the job of an earlier run has not ended.
+    /// The behavior while the job of an earlier run has not ended.
     pub overlap: Overlap,
-    /// What happens with times that were missed.
+    /// The behavior for missed times.
     pub catch_up: CatchUp,
-    /// The most missed times that run.
+    /// The maximum number of missed times that run.
     pub catch_up_limit: i32,
-    /// The longest random delay of a run.
+    /// The maximum random delay of a run in seconds.
     pub jitter_seconds: i32,
-    /// The first time is no earlier.
+    /// The earliest time.
     pub starts_at: Option<DateTime<Utc>>,
-    /// The last time is no later.
+    /// The latest time.
     pub ends_at: Option<DateTime<Utc>>,
 }
 
 /// A stored schedule.
 #[derive(Clone, Debug)]
 pub struct StoredSchedule {
-    /// Its identifier.
+    /// The id of the schedule.
     pub id: ScheduleId,
-    /// Its owner.
+    /// The tenant that owns the schedule.
     pub tenant: TenantId,
-    /// Its settings.
+    /// The settings.
     pub settings: ScheduleSettings,
-    /// The next time that has no run yet.
+    /// The next time without a run.
     pub next_at: Option<DateTime<Utc>>,
-    /// When it was created.
+    /// The creation time.
     pub created_at: DateTime<Utc>,
-    /// When its settings changed last.
+    /// The time of the last change of the settings.
     pub updated_at: DateTime<Utc>,
-    /// Grows with each change of the settings.
+    /// The version, which increases with each change of the settings.
     pub version: i32,
 }
 
 impl StoredSchedule {
-    /// When it runs.
+    /// Returns the times at which the schedule runs.
     pub fn timing(&self) -> Result<ScheduleTiming, RecurrenceError> {
         self.settings.timing(self.created_at)
     }
 }
 
 impl ScheduleSettings {
-    /// When a schedule with these settings runs that was created at an instant.
+    /// Returns the times at which a schedule with these settings runs, if it was created at `created_at`.
     pub fn timing(&self, created_at: DateTime<Utc>) -> Result<ScheduleTiming, RecurrenceError> {
         let recurrence = match (&self.cron, self.interval_seconds) {
             (Some(pattern), _) => {
@@ -90,13 +90,13 @@ impl ScheduleSettings {
 /// The outcome of storing a schedule.
 #[derive(Debug)]
 pub enum SchedulePut {
-    /// It is stored.
+    /// The schedule is stored.
     Stored(Box<StoredSchedule>),
     /// Another schedule of the tenant has the name.
     NameTaken,
-    /// The tenant has as many as it may.
+    /// The tenant has reached the maximum number of schedules.
     TooMany,
-    /// It has been changed or deleted since it was read.
+    /// The schedule was changed or deleted since it was read.
     Changed,
 }
 
@@ -107,7 +107,7 @@ pub async fn insert(
     settings: ScheduleSettings,
     timing: &ScheduleTiming,
 ) -> sqlx::Result<SchedulePut> {
-    // Of two at once, the second counts the first.
+    // Of two concurrent calls, the second counts the schedule of the first.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('schedules of ' || $1::uuid::text, 0))",
         tenant.0,
@@ -172,8 +172,8 @@ async fn is_name_taken(
     .await
 }
 
-/// Replaces the settings of a schedule that is still as it was read. `next_at` is the new next time, if the change
-/// concerns it; otherwise a time that has just come is not lost.
+/// Replaces the settings of a schedule that has not changed since it was read. Pass `next_at` only if the change
+/// affects the next time. Otherwise the stored next time stays, so that a time that has just come is not lost.
 pub async fn update(
     db: &mut Connection,
     read: &StoredSchedule,
@@ -224,7 +224,7 @@ fn is_name_conflict(error: &sqlx::Error) -> bool {
     error.is_some_and(|error| error.constraint() == Some("schedule_name_key"))
 }
 
-/// Schedules as they are stored, of a tenant and as the rest of the statement says.
+/// Selects stored schedules. `$rest` is the rest of the statement.
 macro_rules! select_schedules {
     ($rest:literal, $($argument:expr),* $(,)?) => {
         sqlx::query_as!(
@@ -239,7 +239,7 @@ macro_rules! select_schedules {
     };
 }
 
-/// One of the tenant's schedules.
+/// Returns one of the tenant's schedules.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -251,7 +251,7 @@ pub async fn get(
     Ok(row.map(StoredSchedule::from))
 }
 
-/// The tenant's schedules before `before`, the newest first.
+/// Lists the tenant's schedules before `before`, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -269,7 +269,7 @@ pub async fn list(
     Ok(rows.into_iter().map(StoredSchedule::from).collect())
 }
 
-/// Removes one of the tenant's schedules with its runs; `false` if there is none. Their jobs stay.
+/// Deletes one of the tenant's schedules with its runs, but not their jobs. Returns `false` if it does not exist.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -285,7 +285,7 @@ pub async fn delete(
     Ok(done.rows_affected() > 0)
 }
 
-/// Locks up to `limit` schedules whose next time has come. Those that another worker has are left to it.
+/// Locks up to `limit` due schedules. Skips schedules that another worker has locked.
 pub async fn lock_due(db: &mut Connection, limit: i64) -> sqlx::Result<Vec<StoredSchedule>> {
     let rows = select_schedules!(
         "where next_at <= now() order by next_at limit $1 for update skip locked",
@@ -312,7 +312,7 @@ pub async fn set_next(
     Ok(())
 }
 
-/// The assets that jobs of schedules start from.
+/// Lists the input assets of the jobs of all schedules.
 pub async fn list_inputs(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<AssetId>> {
     let ids = sqlx::query_scalar!(
         r#"select input ->> 'asset_id' as "id!"

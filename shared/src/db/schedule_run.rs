@@ -1,4 +1,4 @@
-//! Runs of schedules: one row for each time, started by one worker.
+//! Runs of schedules: one row for each scheduled time, started by one worker.
 
 mod start;
 
@@ -16,21 +16,21 @@ pub use start::{
     ClaimedRun, RunRefusal, RunStart, claim, fail, list_open_jobs, release, skip, start,
 };
 
-/// Runs of one schedule that wait. Further ones are skipped.
+/// The maximum number of waiting runs of one schedule. Further runs are skipped.
 const MAX_WAITING: i64 = 100;
 
-/// A run to be stored.
+/// A run to insert.
 #[derive(Clone, Debug)]
 pub struct NewRun {
-    /// The time by the schedule.
+    /// The scheduled time.
     pub scheduled_for: DateTime<Utc>,
-    /// The time with the jitter.
+    /// The scheduled time with the jitter.
     pub due_at: DateTime<Utc>,
-    /// Set on times that are skipped together: the last of them.
+    /// The last of several times that are skipped together. Set only for skipped times.
     pub missed_until: Option<DateTime<Utc>>,
 }
 
-/// Stores runs of a schedule that the caller has locked. One that is there already stays as it is.
+/// Inserts runs of a schedule that the caller has locked. An existing run does not change.
 pub async fn insert(
     db: &mut Connection,
     schedule: ScheduleId,
@@ -61,7 +61,7 @@ pub async fn insert(
     Ok(())
 }
 
-/// The runs of one of the tenant's schedules before an instant, the newest first.
+/// Lists the runs of one of the tenant's schedules before an instant, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -115,7 +115,7 @@ pub async fn list(
     Ok(runs.collect())
 }
 
-/// Closes the runs whose job has ended, so that overlaps are found quickly.
+/// Closes the runs whose job has ended, so that checks for overlaps are fast.
 pub async fn close_ended(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!(
         "update schedule_run set is_open = false
@@ -126,7 +126,7 @@ pub async fn close_ended(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Deletes up to `limit` runs of before `cutoff` that are over. Returns the number.
+/// Deletes up to `limit` ended runs from before `cutoff` and returns their number.
 pub async fn delete_old(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,

@@ -1,21 +1,21 @@
-//! Secrets, encrypted.
+//! Encrypted secrets of tenants.
 
 use sqlx::PgExecutor;
 
 use crate::id::TenantId;
 use crate::secret::{SealedValue, Secret, SecretName};
 
-/// A secret of some tenant, to be encrypted again.
+/// An encrypted secret of a tenant.
 pub struct SealedSecret {
     /// The tenant.
     pub tenant: TenantId,
-    /// Its name.
+    /// The name.
     pub name: SecretName,
     /// The encrypted value.
     pub sealed: SealedValue,
 }
 
-/// Stores a secret, in place of the one of that name if there is one.
+/// Stores a secret. Replaces an existing secret with the same name.
 pub async fn put(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -41,7 +41,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Removes a secret; `false` if there is none of that name.
+/// Deletes a secret. Returns `false` if it does not exist.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -57,7 +57,7 @@ pub async fn delete(
     Ok(done.rows_affected() > 0)
 }
 
-/// A tenant's secrets by name, a page at a time.
+/// Lists a page of a tenant's secrets by name.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -79,7 +79,7 @@ pub async fn list(
     .await
 }
 
-/// Those of the names for which the tenant has no secret.
+/// Lists the names for which the tenant has no secret.
 pub async fn list_missing(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -99,7 +99,7 @@ pub async fn list_missing(
     .await
 }
 
-/// Those of a tenant's secrets that have one of the names.
+/// Lists the tenant's encrypted secrets with one of the names.
 pub async fn list_sealed(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -127,8 +127,7 @@ pub async fn list_sealed(
     Ok(sealed.collect())
 }
 
-/// Secrets of all tenants that are not encrypted under that key, after a place in the order of tenant
-/// and name.
+/// Lists secrets of all tenants that are not encrypted with this key, ordered by tenant and name, after a position.
 pub async fn list_not_under(
     db: impl PgExecutor<'_>,
     key_id: &str,
@@ -161,8 +160,7 @@ pub async fn list_not_under(
     Ok(sealed.collect())
 }
 
-/// Puts the same value under another key, unless someone has set or removed the secret meanwhile; then
-/// `false`.
+/// Stores the same value encrypted with another key. Returns `false` if the secret was changed or deleted since.
 pub async fn reseal(
     db: impl PgExecutor<'_>,
     before: &SealedSecret,

@@ -1,4 +1,4 @@
-//! A check that the database is reachable, and whether each connection has a session of its own.
+//! The check that the database is reachable and that each connection has its own session.
 
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{Connection as _, PgConnection, Row};
@@ -7,13 +7,13 @@ use super::deadline::within;
 use super::hosts::DatabaseHosts;
 use super::{ACQUIRE_TIMEOUT, through_outage};
 
-/// Connections that are compared with the first.
+/// The number of connections that are compared with the first.
 const OTHERS: usize = 2;
 
-/// Why the database cannot be used.
+/// The reason why the database cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Prepared statements, settings and notifications belong to a session.
+    /// The pooler shares sessions, but prepared statements, settings and notifications belong to a session.
     #[error(
         "the database URL leads to a connection pooler in transaction mode, in which statements of several processes \
          get mixed up; set SKILLET_DATABASE_POOLING to `transaction` (PgBouncer 1.21 or newer) or \
@@ -21,18 +21,18 @@ pub enum ConnectError {
          database server itself"
     )]
     SharedSessions,
-    /// PgBouncer refuses what it does not know.
+    /// PgBouncer rejects startup parameters that it does not support.
     #[error(
         "the connection pooler refuses the parameter `{0}`; set `ignore_startup_parameters = {0}` in the \
          configuration of PgBouncer, or use the URL of the database server itself"
     )]
     RefusedParameter(String),
-    /// All else.
+    /// Any other error.
     #[error("cannot reach the database")]
     Unreachable(#[source] sqlx::Error),
 }
 
-/// Checks that the database can be used, where sessions may be shared or not.
+/// Checks that the database can be used. `may_be_shared` allows shared sessions.
 pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectError> {
     let hosts = DatabaseHosts::parse(url, "skillet").map_err(ConnectError::Unreachable)?;
     let checked = through_outage(async || {
@@ -53,7 +53,7 @@ pub(super) async fn check(url: &str, may_be_shared: bool) -> Result<(), ConnectE
     checked.await.map_err(ConnectError::Unreachable)?
 }
 
-/// Whether connections share sessions and must not; an error if the server cannot be reached.
+/// Whether connections share sessions although they must not. Fails if the server is unreachable.
 async fn check_sessions(options: &PgConnectOptions, may_be_shared: bool) -> sqlx::Result<bool> {
     if may_be_shared {
         PgConnection::connect_with(options).await?.close().await?;
@@ -62,10 +62,11 @@ async fn check_sessions(options: &PgConnectOptions, may_be_shared: bool) -> sqlx
     has_shared_sessions(options).await
 }
 
-/// Whether a statement may run in another session than the one before it on the same connection.
+/// Whether a statement may run in another session than the previous one on the same connection.
 ///
-/// A pooler in transaction mode keeps a session with one connection during a transaction only. So others with an open
-/// transaction either got the session that the first connection had, or it gets another now.
+/// A pooler in transaction mode assigns a session to a connection only during a transaction. Therefore another
+/// connection with an open transaction either gets the session of the first connection, or the first connection gets a
+/// new one.
 pub(super) async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Result<bool> {
     let mut first = PgConnection::connect_with(options).await?;
     let backend = backend_of(&mut first).await?;
@@ -84,8 +85,8 @@ pub(super) async fn has_shared_sessions(options: &PgConnectOptions) -> sqlx::Res
     Ok(is_shared)
 }
 
-/// The process of the server that runs the statements of this connection. Not a prepared statement, for its name could
-/// be taken in a shared session.
+/// Returns the process id of the server session that runs the statements of this connection. Does not use a prepared
+/// statement, because its name could be taken in a shared session.
 pub(super) async fn backend_of(connection: &mut PgConnection) -> sqlx::Result<i32> {
     let row = sqlx::raw_sql("select pg_backend_pid()")
         .fetch_one(connection)
@@ -93,7 +94,7 @@ pub(super) async fn backend_of(connection: &mut PgConnection) -> sqlx::Result<i3
     row.try_get(0)
 }
 
-/// The name of the parameter that a pooler refuses at the start of a connection.
+/// Returns the name of the startup parameter that a pooler rejected.
 pub(super) fn refused_parameter(error: &sqlx::Error) -> Option<String> {
     let message = error.as_database_error()?.message();
     let rest = message.strip_prefix("unsupported startup parameter")?;

@@ -1,4 +1,4 @@
-//! Settings of a session, or of each transaction where a pooler shares sessions.
+//! Settings of a session, or of each transaction if a pooler shares sessions.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::unnamed;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SessionSettings(pub(super) &'static [&'static str]);
 
-/// How a connection is prepared, and what a transaction on it begins with.
+/// The scripts for a new connection and for the start of a transaction.
 #[derive(Clone, Debug)]
 pub(super) struct Scripts {
-    /// Sets the settings once; `None` if each transaction does.
+    /// Sets the settings once per connection. `None` if each transaction sets them.
     pub(super) connect: Option<Arc<str>>,
     pub(super) begin: Arc<str>,
     pub(super) pooling: Pooling,

@@ -1,4 +1,4 @@
-//! The way to the database: direct, through a connection pooler, or with standby servers.
+//! Database settings: direct connections, a connection pooler, or standby servers.
 
 use super::hosts::DatabaseHosts;
 use super::pool::Pool;
@@ -7,21 +7,21 @@ use super::route::DatabaseRoute;
 use super::session::{self, ConnectError};
 use super::through_outage;
 
-/// The database and the way to it.
+/// The settings for connections to the database.
 #[derive(Clone)]
 pub struct DatabaseSettings {
     /// The URL, which may name several hosts.
     pub url: String,
-    /// Whether a pooler in transaction mode is there.
+    /// The mode of the connection pooler.
     pub pooling: Pooling,
-    /// The URL without the pooler, for notifications and migrations.
+    /// The URL that bypasses the pooler, for notifications and migrations.
     pub direct_url: Option<String>,
-    /// Whether to look for news periodically, without notifications.
+    /// Whether to poll for changes instead of using notifications.
     pub polls: bool,
 }
 
 impl DatabaseSettings {
-    /// The server itself.
+    /// Returns settings for direct connections to the server.
     pub fn direct(url: &str) -> Self {
         Self {
             url: url.to_owned(),
@@ -36,7 +36,7 @@ impl DatabaseSettings {
         DatabaseHosts::parse(&self.url, "skillet").is_ok_and(|hosts| hosts.are_several())
     }
 
-    /// Opens a pool. `name` shows in `pg_stat_activity`. Waits for a server that is restarting.
+    /// Opens a pool. `name` appears in `pg_stat_activity`. Waits for a server that is restarting.
     pub async fn connect(&self, name: &str, max_connections: u32) -> sqlx::Result<Pool> {
         let direct = self.direct_url.as_deref();
         let route = DatabaseRoute {
@@ -50,7 +50,7 @@ impl DatabaseSettings {
         through_outage(|| Pool::open(route.clone(), max_connections)).await
     }
 
-    /// Checks that the database can be used. A server that is just restarting is waited for.
+    /// Checks that the database can be used. Waits for a server that is restarting.
     pub async fn check(&self) -> Result<(), ConnectError> {
         session::check(&self.url, self.pooling != Pooling::Session).await?;
         match &self.direct_url {

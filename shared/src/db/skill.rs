@@ -1,4 +1,4 @@
-//! Skills that tenants have uploaded, and their versions.
+//! Uploaded skills of tenants and their versions.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -10,27 +10,28 @@ use crate::asset::AssetStore;
 use crate::id::TenantId;
 use crate::skill::{Need, Network, Skill, SkillError};
 
-/// Skills of one tenant. They are listed on one page.
+/// The maximum number of skills of a tenant. They are listed on one page.
 pub const MAX_SKILLS: i64 = 200;
 
 /// A version of an uploaded skill.
 #[derive(Clone, Debug)]
 pub struct StoredSkill {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Grows by one with each upload that changes something.
+    /// The version number, which increases by one with each upload that changes the skill.
     pub version: i32,
-    /// SHA-256 of its files in their stored form, hexadecimal.
+    /// The SHA-256 of the files in their stored form, in hexadecimal.
     pub digest: String,
-    /// When this version came.
+    /// The time at which this version was uploaded.
     pub created_at: DateTime<Utc>,
     document: String,
-    /// What it needs; `?` marks what it can do without, of which its files say a part.
+    /// The required programs, and the optional ones with the suffix `?`. Some optional programs come from the files of
+    /// the skill.
     needs: Vec<String>,
 }
 
 impl StoredSkill {
-    /// The skill, without its files. An earlier release of ours may have taken what this one does not know.
+    /// Parses the skill without its files. Fails if another release stored a skill that this release does not support.
     pub fn read(&self) -> Result<Skill, SkillError> {
         let skill = Skill::parse(&self.name, &self.document, self.digest.clone())?;
         let optional = self.needs.iter().filter_map(|need| need.strip_suffix('?'));
@@ -43,16 +44,16 @@ impl StoredSkill {
 
 /// The outcome of an upload.
 pub enum SkillPut {
-    /// It has a new version.
+    /// The skill has a new version.
     Created(StoredSkill),
-    /// Its newest version is like that already.
+    /// The newest version is the same.
     Unchanged(StoredSkill),
-    /// The tenant has as many as it may.
+    /// The tenant has reached the maximum number of skills.
     TooMany,
 }
 
-/// Stores a version of a skill, unless the newest one is equal. Its files are stored already, as an invisible asset
-/// that the caller discards after the commit. From then on the version refers to the bytes.
+/// Stores a version of a skill unless the newest version is the same. The files are already stored as an invisible
+/// asset, which the caller discards after the commit. After that, the version refers to the bytes.
 pub async fn put(
     db: &mut Connection,
     tenant: TenantId,
@@ -60,7 +61,7 @@ pub async fn put(
     document: &str,
     digest: &str,
 ) -> sqlx::Result<SkillPut> {
-    // Of two uploads at once the second counts the first, also if they have different names.
+    // Of two concurrent uploads, the second counts the skill of the first, even if their names differ.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('skills of ' || $1::uuid::text, 0))",
         tenant.0,
@@ -87,7 +88,7 @@ pub async fn put(
     } else if before.others >= MAX_SKILLS {
         return Ok(SkillPut::TooMany);
     }
-    // Numbers become visible in their order, so that who reads on from one misses none.
+    // Numbers become visible in order, so that a reader that continues after a number misses none.
     sqlx::query!("select pg_advisory_xact_lock(hashtext('skill_version'))")
         .execute(&mut *db)
         .await?;
@@ -125,7 +126,7 @@ pub async fn put(
     }))
 }
 
-/// The newest version of a tenant's skill.
+/// Returns the newest version of a tenant's skill.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -144,8 +145,8 @@ pub async fn get(
     .await
 }
 
-/// Whether any tenant has a skill of that name.
-pub async fn is_anyones(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<bool> {
+/// Whether any tenant has a skill with this name.
+pub async fn exists_for_any_tenant(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<bool> {
     sqlx::query_scalar!(
         r#"select exists (select from skill where name = $1 and deleted_at is null) as "exists!""#,
         name,
@@ -154,7 +155,7 @@ pub async fn is_anyones(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<boo
     .await
 }
 
-/// Requirements of a version of an uploaded skill.
+/// Returns the requirements of a version of an uploaded skill.
 pub async fn get_needs(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -175,7 +176,7 @@ pub async fn get_needs(
     .await
 }
 
-/// Those of a tenant's skills that have one of the names, each in its newest version, in no order.
+/// Lists the tenant's skills with one of the names, each in its newest version, in no particular order.
 pub async fn list_by_name(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -194,7 +195,7 @@ pub async fn list_by_name(
     .await
 }
 
-/// A tenant's skills by name, each in its newest version.
+/// Lists the tenant's skills by name, each in its newest version.
 pub async fn list(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Vec<StoredSkill>> {
     sqlx::query_as!(
         StoredSkill,
@@ -209,7 +210,7 @@ pub async fn list(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Vec
     .await
 }
 
-/// Removes a tenant's skill; `false` if there is none of that name. Versions that jobs have stay with them.
+/// Deletes a tenant's skill. Returns `false` if it does not exist. Versions that jobs use are kept.
 pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update skill set deleted_at = now() where tenant_id = $1 and name = $2 and deleted_at is null",
@@ -221,8 +222,8 @@ pub async fn delete(db: impl PgExecutor<'_>, tenant: TenantId, name: &str) -> sq
     Ok(done.rows_affected() > 0)
 }
 
-/// What versions that came after that number need, also what they can do without (`?`), and the number of the last of
-/// them. At most 1,000 at once, so ask again while it is not `None`.
+/// Returns the required and optional (`?`) programs of versions after a number, and the number of the last of these
+/// versions. Reads at most 1,000 versions: repeat it until it returns `None`.
 pub async fn list_needs(
     db: impl PgExecutor<'_>,
     after: i64,
@@ -238,7 +239,7 @@ pub async fn list_needs(
     Ok(last.map(|number| (number, needs)))
 }
 
-/// Deletes versions, of one skill or of all, that are not the newest and that no job has, and their bytes.
+/// Deletes versions of one skill or of all skills that are not the newest and that no job uses, and their bytes.
 pub async fn release(
     db: &Pool,
     assets: &AssetStore,
@@ -264,8 +265,8 @@ pub async fn release(
     .fetch_all(db)
     .await;
     let gone = match gone {
-        // A job came for one of them in this very moment; the others go the next time.
-        Err(error) if is_held(&error) => return Ok(()),
+        // A job has just been created for one of these versions. The next call deletes the others.
+        Err(error) if is_version_in_use(&error) => return Ok(()),
         gone => gone?,
     };
     for digest in gone {
@@ -274,8 +275,8 @@ pub async fn release(
     Ok(())
 }
 
-/// Whether it is said of a version and a job of it that one of them is there and the other is not.
-pub fn is_held(error: &sqlx::Error) -> bool {
+/// Whether the error is a violation of the foreign key from a job to the version of its skill.
+pub fn is_version_in_use(error: &sqlx::Error) -> bool {
     let error = error.as_database_error();
     error.is_some_and(|error| error.constraint() == Some("job_skill_version"))
 }

@@ -1,30 +1,30 @@
-//! The packages of uploaded skills on machines with workers.
+//! Installations of the packages of uploaded skills on worker hosts.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
-/// The longest reason that is kept.
+/// The maximum length of a stored error message.
 const MAX_TROUBLE_BYTES: usize = 2000;
 
-/// The outcome of an installation.
+/// The outcome of an installation of packages.
 #[derive(Clone, Debug)]
 pub struct InstalledPackages {
-    /// Host and data directory.
+    /// The host and the data directory.
     pub place: String,
-    /// The reason why it failed; `None` if all are installed.
+    /// The error message, or `None` if all packages are installed.
     pub trouble: Option<String>,
-    /// When it ended.
+    /// The time at which the installation ended.
     pub at: DateTime<Utc>,
 }
 
-/// Records the outcome of an installation, instead of the one before.
+/// Stores the outcome of an installation. Replaces the previous outcome.
 pub async fn put(
     db: impl PgExecutor<'_>,
     place: &str,
     digest: &str,
     trouble: Option<&str>,
 ) -> sqlx::Result<()> {
-    // A NUL byte is the one character that a text cannot have.
+    // NUL is the only character that a Postgres text cannot contain.
     let trouble = trouble.map(|text| {
         let text = text.replace('\0', " ");
         text[..text.floor_char_boundary(MAX_TROUBLE_BYTES)].to_owned()
@@ -41,7 +41,7 @@ pub async fn put(
     Ok(())
 }
 
-/// The outcomes for a version of a skill, the newest first.
+/// Lists the outcomes for a version of a skill, newest first.
 pub async fn list(db: impl PgExecutor<'_>, digest: &str) -> sqlx::Result<Vec<InstalledPackages>> {
     sqlx::query_as!(
         InstalledPackages,
@@ -52,7 +52,7 @@ pub async fn list(db: impl PgExecutor<'_>, digest: &str) -> sqlx::Result<Vec<Ins
     .await
 }
 
-/// Those of the digests that some tenant has a version of.
+/// Lists the digests for which a tenant has a skill version.
 pub async fn stored(db: impl PgExecutor<'_>, digests: &[String]) -> sqlx::Result<Vec<String>> {
     sqlx::query_scalar!(
         r#"select distinct encode(digest, 'hex') as "digest!" from skill_version
@@ -63,7 +63,7 @@ pub async fn stored(db: impl PgExecutor<'_>, digests: &[String]) -> sqlx::Result
     .await
 }
 
-/// Forgets what is recorded of a place and of versions that nobody has any more.
+/// Deletes the outcomes of a place for skill versions that no longer exist.
 pub async fn delete_unstored(db: impl PgExecutor<'_>, place: &str) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from skill_packages

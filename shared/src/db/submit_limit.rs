@@ -1,6 +1,6 @@
-//! Submit limits of tenants, exact over all API processes.
+//! Submit limits of tenants, exact across all API processes.
 //!
-//! Only tenants with limits pay for them: their jobs are accepted one after the other, under a row lock.
+//! Only tenants with limits bear the cost: their jobs are accepted one after another, under a row lock.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use sqlx::PgExecutor;
@@ -10,10 +10,10 @@ use super::{Connection, Pool};
 use crate::id::TenantId;
 use crate::submit_limit::{RateState, SubmitLimits, SubmitRate, SubmitRefusal};
 
-/// The shortest time between two counts of the jobs of a tenant at its limit, because a count takes time.
+/// The minimum time between two counts of the jobs of a tenant at its limit, because counting is slow.
 const COUNT_PAUSE: TimeDelta = TimeDelta::seconds(1);
 
-/// Sets the submit limits of a tenant; `false` if there is no such tenant.
+/// Sets the submit limits of a tenant. Returns `false` if the tenant does not exist.
 pub async fn put(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -37,12 +37,12 @@ pub async fn put(
     Ok(done.rows_affected() > 0)
 }
 
-/// Counts the unfinished jobs of a tenant that came when it had no such limit. One that comes in the very moment in
-/// which the limit is set may be missed.
+/// Marks the unfinished jobs of a tenant that were accepted before it had such a limit, so that they count. May miss a
+/// job that is accepted at the moment when the limit is set.
 pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
     let mut last = Some(Uuid::nil());
     while let Some(after) = last {
-        // Whoever works on a run has it for a moment only; to wait for it could be to wait in a circle.
+        // Skips locked runs, because waiting for them could cause a deadlock. Locks on runs are brief.
         last = sqlx::query_scalar!(
             "with uncounted as materialized (
                  select job_id from run
@@ -64,7 +64,7 @@ pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// The submit limits of a tenant; `None` if there is no such tenant.
+/// Returns the submit limits of a tenant, or `None` if the tenant does not exist.
 pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Option<SubmitLimits>> {
     let row = sqlx::query!(
         r#"select max_queued as "max_queued?", per_minute as "per_minute?", burst as "burst?"
@@ -79,7 +79,8 @@ pub async fn get(db: impl PgExecutor<'_>, tenant: TenantId) -> sqlx::Result<Opti
 }
 
 /// Admits jobs that the same transaction inserts, and returns how they count toward a limit. Other requests of the
-/// tenant wait until it ends. Commit after a refusal, too, so that not each request counts the jobs again.
+/// tenant wait until the transaction ends. Commit it after a refusal, too, so that not every request counts the jobs
+/// again.
 pub async fn take(
     db: &mut Connection,
     tenant: TenantId,
@@ -134,16 +135,16 @@ pub async fn take(
     }))
 }
 
-/// Jobs that were let in.
+/// The outcome for admitted jobs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Taken {
-    /// Whether they count against a limit until they have ended.
+    /// Whether the jobs count toward a limit until they end.
     pub counted: bool,
-    /// How far the tenant's rate is used now.
+    /// The current state of the tenant's submit rate.
     pub rate: Option<RateState>,
 }
 
-/// A tenant's row, which its reader has for itself.
+/// The locked row of a tenant.
 struct Held {
     limits: SubmitLimits,
     burst_full_at: DateTime<Utc>,
@@ -153,7 +154,7 @@ struct Held {
 }
 
 async fn lock(db: &mut Connection, tenant: TenantId) -> sqlx::Result<Option<Held>> {
-    // The time after the row was free, which is not that of the transaction.
+    // The time is read after the row is locked. The time of the transaction would be too early.
     let row = sqlx::query!(
         r#"with held as materialized (
                select max_queued, per_minute, burst, burst_full_at, room, no_room_at
@@ -185,7 +186,7 @@ async fn note_no_room(db: &mut Connection, tenant: TenantId) -> sqlx::Result<()>
     Ok(())
 }
 
-/// The number of a tenant's unfinished jobs, up to `most`.
+/// Counts the unfinished jobs of a tenant, up to `most`.
 async fn count(db: &mut Connection, tenant: TenantId, most: u32) -> sqlx::Result<u32> {
     let count = sqlx::query_scalar!(
         r#"select count(*)::int as "count!"

@@ -8,43 +8,43 @@ use utoipa::ToSchema;
 use super::{Connection, Pool};
 use crate::id::TenantId;
 
-/// The owner of keys, jobs and assets.
+/// The owner of API keys, jobs and assets.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Tenant {
     /// The tenant's identifier.
     pub id: TenantId,
     /// A name, unique in the service.
     pub name: String,
-    /// Its share of the workers' time, beside the weights of the others.
+    /// The share of worker time, relative to the weights of the other tenants.
     pub weight: i32,
-    /// The cap on its running jobs; null for none.
+    /// The maximum number of running jobs; null for no limit.
     #[schema(required)]
     pub max_running: Option<i32>,
-    /// When it was made.
+    /// The creation time.
     pub created_at: DateTime<Utc>,
 }
 
-/// What became of a tenant that was to be deleted.
+/// The outcome of deleting a tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TenantDeletion {
-    /// It is gone, with its keys.
+    /// The tenant was deleted with its API keys.
     Gone,
-    /// It has jobs, files or uploaded skills.
+    /// The tenant has jobs, files or uploaded skills.
     InUse,
-    /// There is none.
+    /// The tenant does not exist.
     Absent,
 }
 
-/// The part of the workers that a tenant may have.
+/// A change to a tenant's share of the workers. A field that is `None` does not change.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TenantChange {
-    /// Its new weight, if that changes.
+    /// The new weight.
     pub weight: Option<i32>,
-    /// The new cap on running jobs, if it changes.
+    /// The new maximum number of running jobs.
     pub max_running: Option<Option<i32>>,
 }
 
-/// Makes a tenant; `None` if the name is taken.
+/// Inserts a tenant. Returns `None` if the name is taken.
 pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
@@ -59,7 +59,7 @@ pub async fn insert(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<
     .await
 }
 
-/// The tenant of that name, made if there is none.
+/// Returns the tenant with this name. Inserts it if it does not exist.
 pub async fn get_or_insert(db: &Pool, name: &str) -> sqlx::Result<Tenant> {
     match insert(db, name).await? {
         Some(tenant) => Ok(tenant),
@@ -67,7 +67,7 @@ pub async fn get_or_insert(db: &Pool, name: &str) -> sqlx::Result<Tenant> {
     }
 }
 
-/// The tenant of that id.
+/// Returns the tenant with this id.
 pub async fn get(db: impl PgExecutor<'_>, id: TenantId) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
@@ -78,7 +78,7 @@ pub async fn get(db: impl PgExecutor<'_>, id: TenantId) -> sqlx::Result<Option<T
     .await
 }
 
-/// The tenant of that name.
+/// Returns the tenant with this name.
 pub async fn get_by_name(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Option<Tenant>> {
     sqlx::query_as!(
         Tenant,
@@ -89,7 +89,7 @@ pub async fn get_by_name(db: impl PgExecutor<'_>, name: &str) -> sqlx::Result<Op
     .await
 }
 
-/// All tenants by name, a page at a time.
+/// Lists a page of all tenants by name.
 pub async fn list(
     db: impl PgExecutor<'_>,
     after: Option<&str>,
@@ -109,13 +109,13 @@ pub async fn list(
     .await
 }
 
-/// Changes a tenant; `None` if there is none. Jobs that run go on, even if they are more than may from now on.
+/// Changes a tenant. Returns `None` if it does not exist. Running jobs continue, even if they exceed the new maximum.
 pub async fn update(
     db: impl PgExecutor<'_>,
     id: TenantId,
     change: TenantChange,
 ) -> sqlx::Result<Option<Tenant>> {
-    // The lane is open, so that the next claim finds out how it stands now.
+    // The lane is set to ready. The next claim determines its actual state.
     sqlx::query_as!(
         Tenant,
         "update tenant set
@@ -133,7 +133,7 @@ pub async fn update(
     .await
 }
 
-/// Removes a tenant that has no jobs, files and uploaded skills, with all else that is its own.
+/// Deletes a tenant without jobs, files or uploaded skills, together with all its other data.
 pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<TenantDeletion> {
     let locked = sqlx::query_scalar!("select id from tenant where id = $1 for update", id.0)
         .fetch_optional(&mut *db)
@@ -152,7 +152,7 @@ pub async fn delete(db: &mut Connection, id: TenantId) -> sqlx::Result<TenantDel
     if is_in_use {
         return Ok(TenantDeletion::InUse);
     }
-    // Each refers to the tenant alone, so their order does not matter; the tenant is last.
+    // Each row refers only to the tenant, so their order does not matter. The tenant is deleted last.
     sqlx::query!(
         "with
              keys as (delete from api_key where tenant_id = $1),

@@ -1,10 +1,10 @@
-//! Transactions.
+//! Database transactions.
 
 use std::ops::{Deref, DerefMut};
 
 use super::connection::Connection;
 
-/// An open transaction. Dropping it undoes it.
+/// An open transaction. Dropping it rolls it back.
 #[derive(Debug)]
 pub struct Transaction {
     connection: Connection,
@@ -16,12 +16,12 @@ impl Transaction {
         Ok(Self { connection })
     }
 
-    /// Makes all of it permanent. After an outage it is not known whether that has happened.
+    /// Commits the transaction. After an outage it is unknown whether the commit took effect.
     pub async fn commit(mut self) -> sqlx::Result<()> {
         self.connection.end("commit").await
     }
 
-    /// Undoes all of it, and returns when that is done.
+    /// Rolls back the transaction and waits for the rollback to finish.
     pub async fn rollback(mut self) -> sqlx::Result<()> {
         self.connection.end("rollback").await
     }

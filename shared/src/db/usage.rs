@@ -1,4 +1,4 @@
-//! Usage over time: what the ended jobs of a tenant have used, by day, skill, agent and model.
+//! Usage over time: the usage of a tenant's ended jobs by day, skill, agent and model.
 
 mod count;
 
@@ -11,8 +11,8 @@ use crate::id::TenantId;
 use crate::money::Usd;
 use crate::usage::{UsageGroup, UsageGrouping};
 
-/// The usage of a tenant between two days, both included. Days are in their order, anything else begins with what cost
-/// the most.
+/// Lists the usage of a tenant between two days, both included. Days are in chronological order. Other groups are
+/// ordered by cost, highest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

@@ -11,56 +11,56 @@ use crate::webhook::{DisabledReason, WebhookStatus};
 
 pub use job::{OriginOfJobs, delete_unused_origins, insert_of_jobs};
 
-/// Webhooks of one tenant. Each costs a delivery an event.
+/// The maximum number of webhooks of a tenant. Each webhook costs one delivery per event.
 pub const MAX_WEBHOOKS: i64 = 20;
 
 /// The settings of a webhook.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
-    /// Where it posts.
+    /// The URL that receives the events.
     pub url: String,
-    /// What its owner notes about it.
+    /// The description.
     pub description: String,
-    /// The types of its events.
+    /// The event types.
     pub events: Vec<String>,
-    /// Only jobs of one of these skills or agents; of all jobs if both are empty.
+    /// Only jobs of one of these skills or agents. If both lists are empty, all jobs.
     pub skills: Vec<String>,
     /// See `skills`.
     pub agents: Vec<String>,
-    /// Whether its events contain the job.
+    /// Whether the events include the job.
     pub include_job: bool,
 }
 
 /// A stored webhook.
 #[derive(Clone, Debug)]
 pub struct StoredWebhook {
-    /// Its identifier.
+    /// The id of the webhook.
     pub id: WebhookId,
-    /// Its settings.
+    /// The settings.
     pub settings: WebhookSettings,
-    /// Whether it delivers.
+    /// The status.
     pub status: WebhookStatus,
-    /// Why the service disabled it.
+    /// The reason why the service disabled the webhook.
     pub disabled_reason: Option<DisabledReason>,
-    /// When the service disabled it.
+    /// The time at which the service disabled the webhook.
     pub disabled_at: Option<DateTime<Utc>>,
-    /// The first failed attempt since the last success.
+    /// The time of the first failed attempt since the last success.
     pub failing_since: Option<DateTime<Utc>>,
-    /// The last attempt that the receiver accepted.
+    /// The time of the last attempt that the receiver accepted.
     pub last_success_at: Option<DateTime<Utc>>,
-    /// When it was created.
+    /// The creation time.
     pub created_at: DateTime<Utc>,
-    /// When its settings or its status changed last.
+    /// The time of the last change of the settings or the status.
     pub updated_at: DateTime<Utc>,
 }
 
-/// Stores a new webhook; `None` if the tenant has as many as it may.
+/// Stores a new webhook. Returns `None` if the tenant has reached the maximum number of webhooks.
 pub async fn insert(
     db: &mut Connection,
     tenant: TenantId,
     settings: &WebhookSettings,
 ) -> sqlx::Result<Option<StoredWebhook>> {
-    // Of two at once, the second counts the first.
+    // Of two concurrent calls, the second counts the webhook of the first.
     sqlx::query!(
         "select pg_advisory_xact_lock(hashtextextended('webhooks of ' || $1::uuid::text, 0))",
         tenant.0,
@@ -94,7 +94,7 @@ pub async fn insert(
     get(db, tenant, id).await
 }
 
-/// Webhooks as they are stored, of a tenant and as the rest of the statement says.
+/// Selects stored webhooks of tenants. `$rest` is the rest of the statement.
 macro_rules! select_webhooks {
     ($rest:literal, $($argument:expr),* $(,)?) => {
         sqlx::query_as!(
@@ -110,7 +110,7 @@ macro_rules! select_webhooks {
     };
 }
 
-/// One of the tenant's webhooks.
+/// Returns one of the tenant's webhooks.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -122,7 +122,7 @@ pub async fn get(
     Ok(row.map(StoredWebhook::from))
 }
 
-/// The same, locked until the end of the transaction.
+/// Returns one of the tenant's webhooks and locks it until the end of the transaction.
 pub async fn lock(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -138,7 +138,7 @@ pub async fn lock(
     Ok(row.map(StoredWebhook::from))
 }
 
-/// The tenant's webhooks before `before`, the newest first.
+/// Lists the tenant's webhooks before `before`, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -190,7 +190,7 @@ pub async fn pause(db: impl PgExecutor<'_>, id: WebhookId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Makes a webhook deliver that the caller has locked, what waits included. Earlier failures do not count any more.
+/// Activates a webhook that the caller has locked, including its waiting deliveries. Resets its failures.
 pub async fn activate(db: &mut Connection, id: WebhookId) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhook set status = 'active', disabled_reason = null, disabled_at = null, updated_at = now() where id = $1",
@@ -207,7 +207,7 @@ pub async fn activate(db: &mut Connection, id: WebhookId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Disables a webhook that is active, and gives its deliveries up. Returns whether it was active.
+/// Disables an active webhook and marks its waiting deliveries as dead. Returns whether the webhook was active.
 pub async fn disable(
     db: &mut Connection,
     id: WebhookId,
@@ -242,7 +242,7 @@ pub async fn disable(
     Ok(true)
 }
 
-/// Removes one of the tenant's webhooks with its deliveries and secrets; `false` if there is none.
+/// Deletes one of the tenant's webhooks with its deliveries and secrets. Returns `false` if it does not exist.
 pub async fn delete(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

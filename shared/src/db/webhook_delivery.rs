@@ -17,15 +17,15 @@ pub use attempt::{DeliveryOutcome, EndedAttempt, finish};
 pub use claim::{ClaimedDelivery, LEASE_SECONDS, claim, next_due};
 pub use fan_out::{fan_out, has_unread};
 
-/// Deliveries that one statement of `recover` makes due.
+/// The number of deliveries that one call of `recover` restarts.
 const RECOVER_AT_ONCE: i64 = 1000;
 
-/// Whose deliveries to list.
+/// The owner of deliveries.
 #[derive(Clone, Copy, Debug)]
 pub enum DeliveryOwner {
-    /// Those of a webhook.
+    /// A webhook of the tenant.
     Webhook(WebhookId),
-    /// Those of a job's own webhook.
+    /// A job with its own webhook.
     Job(JobId),
 }
 
@@ -38,7 +38,7 @@ impl DeliveryOwner {
     }
 }
 
-/// Deliveries of an owner before `before`, the newest first.
+/// Lists the deliveries of an owner before `before`, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -78,7 +78,7 @@ pub async fn list(
     Ok(rows.into_iter().map(Delivery::from).collect())
 }
 
-/// One of the deliveries of an owner.
+/// Returns one of the deliveries of an owner.
 pub async fn get(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -106,7 +106,7 @@ pub async fn get(
     Ok(row.map(Delivery::from))
 }
 
-/// Stores a test of a webhook that the caller has locked. It is due now.
+/// Stores a test delivery of a webhook that the caller has locked. The delivery is due now.
 pub async fn insert_test(db: &mut Connection, webhook: WebhookId) -> sqlx::Result<DeliveryId> {
     let id = DeliveryId::new();
     sqlx::query!(
@@ -121,7 +121,7 @@ pub async fn insert_test(db: &mut Connection, webhook: WebhookId) -> sqlx::Resul
     Ok(id)
 }
 
-/// Starts a delivery again from its first attempt, whatever its state; `false` if there is none.
+/// Restarts a delivery in any state from its first attempt. Returns `false` if it does not exist.
 pub async fn redeliver(db: &mut Connection, id: DeliveryId) -> sqlx::Result<bool> {
     let webhook = sqlx::query_scalar!(
         r#"select state.webhook_id
@@ -146,7 +146,7 @@ pub async fn redeliver(db: &mut Connection, id: DeliveryId) -> sqlx::Result<bool
     Ok(true)
 }
 
-/// Starts some of the failed deliveries of a webhook again that were recorded since a time, those after `after`.
+/// Restarts a page of the failed deliveries of a webhook that were recorded since `since`, after `after`.
 pub async fn recover(
     db: &mut Connection,
     webhook: WebhookId,
@@ -175,7 +175,7 @@ pub async fn recover(
     Ok(recovered)
 }
 
-/// Has the deliveries of a webhook looked at now. The caller has its state locked.
+/// Makes the dispatchers check the deliveries of a webhook now. The caller has locked the state of the webhook.
 async fn set_due(db: &mut Connection, webhook: Uuid) -> sqlx::Result<()> {
     sqlx::query!(
         "update webhook_state set next_at = now() where webhook_id = $1",
@@ -186,7 +186,7 @@ async fn set_due(db: &mut Connection, webhook: Uuid) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Locks the states of webhooks, in the order in which all do that lock several.
+/// Locks the states of webhooks, in the same order everywhere, to avoid deadlocks.
 async fn lock_states(db: impl PgExecutor<'_>, webhooks: &[Uuid]) -> sqlx::Result<()> {
     sqlx::query!(
         "select webhook_id from webhook_state where webhook_id = any($1) order by webhook_id for update",
@@ -197,7 +197,7 @@ async fn lock_states(db: impl PgExecutor<'_>, webhooks: &[Uuid]) -> sqlx::Result
     Ok(())
 }
 
-/// Wakes the dispatchers.
+/// Notifies the dispatchers.
 pub async fn notify(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("select pg_notify($1, '')", WEBHOOK_CHANNEL)
         .execute(db)
@@ -205,7 +205,7 @@ pub async fn notify(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Deletes up to `limit` tests that are older than a week, and returns the number.
+/// Deletes up to `limit` test deliveries that are more than a week old and returns their number.
 pub async fn delete_old_tests(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<u64> {
     let done = sqlx::query!(
         "delete from webhook_delivery

@@ -1,4 +1,4 @@
-//! The secrets that sign deliveries, encrypted.
+//! Encrypted secrets that sign webhook deliveries.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -8,22 +8,23 @@ use super::Connection;
 use crate::id::{TenantId, WebhookId};
 use crate::secret::SealedValue;
 
-/// Secrets of one webhook that sign at the same time. At this number, the oldest ends early.
+/// The maximum number of secrets of a webhook that sign at the same time. If there are more, the oldest is deleted
+/// early.
 const MAX_SIGNING: i64 = 5;
 
 /// An encrypted secret.
 pub struct SealedWebhookSecret {
-    /// The row, to which the ciphertext is bound.
+    /// The id of the row. The ciphertext is bound to it.
     pub id: Uuid,
-    /// Its tenant.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Its webhook; `None` for the secret of the webhooks of the tenant's jobs.
+    /// The webhook, or `None` for the secret of the webhooks of the tenant's jobs.
     pub webhook: Option<WebhookId>,
     /// The encrypted secret.
     pub sealed: SealedValue,
 }
 
-/// Stores a current secret, unless there is one. Returns whether it was stored.
+/// Stores a current secret unless there is one. Returns whether it was stored.
 pub async fn insert(db: impl PgExecutor<'_>, secret: &SealedWebhookSecret) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "insert into webhook_secret (id, tenant_id, webhook_id, ciphertext, nonce, key_id)
@@ -41,7 +42,7 @@ pub async fn insert(db: impl PgExecutor<'_>, secret: &SealedWebhookSecret) -> sq
     Ok(done.rows_affected() > 0)
 }
 
-/// Replaces the current secret, which signs along for 24 hours. Returns until when.
+/// Replaces the current secret, which continues to sign for 24 hours. Returns the time at which it expires.
 pub async fn rotate(
     db: &mut Connection,
     secret: &SealedWebhookSecret,
@@ -73,7 +74,7 @@ pub async fn rotate(
     Ok(expires_at)
 }
 
-/// Secrets as they are stored, as the rest of the statement says.
+/// Selects encrypted secrets. `$rest` is the rest of the statement.
 macro_rules! select_secrets {
     ($rest:literal, $($argument:expr),* $(,)?) => {
         sqlx::query_as!(
@@ -84,7 +85,7 @@ macro_rules! select_secrets {
     };
 }
 
-/// The current secret of the webhooks of a tenant's jobs.
+/// Returns the current secret of the webhooks of a tenant's jobs.
 pub async fn get_default(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -98,7 +99,7 @@ pub async fn get_default(
     Ok(row.map(SealedWebhookSecret::from))
 }
 
-/// The secrets that sign now: those of the webhooks, and of the jobs of the tenants. The newest first.
+/// Lists the secrets that sign now, newest first: those of the webhooks, and those of the jobs of the tenants.
 pub async fn list_signing(
     db: impl PgExecutor<'_>,
     webhooks: &[Uuid],
@@ -124,7 +125,7 @@ pub async fn list_signing(
     Ok(rows.into_iter().map(SealedWebhookSecret::from).collect())
 }
 
-/// Secrets of all tenants that are not encrypted under that key, after one of them.
+/// Lists secrets of all tenants that are not encrypted with this key, by id, after `after`.
 pub async fn list_not_under(
     db: impl PgExecutor<'_>,
     key_id: &str,
@@ -142,7 +143,7 @@ pub async fn list_not_under(
     Ok(rows.into_iter().map(SealedWebhookSecret::from).collect())
 }
 
-/// Stores the same secret encrypted under another key; `false` if it is gone.
+/// Stores the same secret encrypted with another key. Returns `false` if it was deleted.
 pub async fn reseal(
     db: impl PgExecutor<'_>,
     before: &SealedWebhookSecret,
@@ -161,7 +162,7 @@ pub async fn reseal(
     Ok(done.rows_affected() > 0)
 }
 
-/// Removes the secrets that do not sign any more.
+/// Deletes the expired secrets.
 pub async fn delete_expired(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!("delete from webhook_secret where expires_at < now()")
         .execute(db)

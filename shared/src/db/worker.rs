@@ -12,61 +12,61 @@ use utoipa::ToSchema;
 use crate::id::WorkerId;
 use crate::sandbox::{Isolation, MemoryLimit};
 
-/// A worker as operators see it.
+/// A live worker.
 #[derive(Clone, Debug, Serialize, Deserialize, ToSchema)]
 pub struct Worker {
-    /// One life of a worker process.
+    /// The id of the worker. Each start of a worker process has a new one.
     pub id: WorkerId,
-    /// Host and process.
+    /// The host and the process.
     pub name: String,
-    /// Its data directory.
+    /// The data directory.
     pub home: String,
-    /// Version of the program.
+    /// The version of the program.
     pub version: String,
-    /// Jobs that it runs at once.
+    /// The maximum number of concurrent jobs.
     pub slots: i32,
-    /// Jobs that it runs now.
+    /// The number of running jobs.
     pub running: i64,
-    /// Programs that it found, by name.
+    /// The programs that the worker has found, by name.
     pub programs: Vec<String>,
-    /// Their versions as they say themselves, as far as they do; there some seconds after the worker.
+    /// The versions that these programs report. Available some seconds after the start of the worker.
     #[schema(value_type = BTreeMap<String, String>, example = json!({"pandoc": "2.17.1.1"}))]
     pub program_versions: Json<BTreeMap<String, String>>,
-    /// Skills that it can run.
+    /// The skills that the worker can run.
     pub skills: Vec<String>,
-    /// Providers of models whose key it has.
+    /// The model providers for which the worker has an API key.
     pub providers: Vec<String>,
-    /// How it isolates the commands of jobs.
+    /// The isolation of the commands of jobs.
     pub isolation: Isolation,
-    /// How it limits the memory of each command.
+    /// The mechanism that limits the memory of each command.
     pub memory_limit: MemoryLimit,
-    /// Since when it is there.
+    /// The time at which the worker started.
     pub started_at: DateTime<Utc>,
-    /// When it was last heard of.
+    /// The time of the last heartbeat.
     pub heartbeat_at: DateTime<Utc>,
-    /// Whether it takes no more jobs.
+    /// Whether the worker accepts no more jobs.
     pub draining: bool,
 }
 
-/// A worker about to begin.
+/// A worker to register.
 pub struct NewWorker {
-    /// Host and process.
+    /// The host and the process.
     pub name: String,
-    /// Its data directory.
+    /// The data directory.
     pub home: String,
-    /// Jobs that it runs at once.
+    /// The maximum number of concurrent jobs.
     pub slots: i32,
-    /// Programs that it found.
+    /// The programs that the worker has found.
     pub programs: Vec<String>,
-    /// Skills that it can run.
+    /// The skills that the worker can run.
     pub skills: Vec<String>,
-    /// Providers of models whose key it has.
+    /// The model providers for which the worker has an API key.
     pub providers: Vec<String>,
-    /// How it isolates the commands of jobs.
+    /// The isolation of the commands of jobs.
     pub isolation: Isolation,
-    /// How it limits the memory of each command.
+    /// The mechanism that limits the memory of each command.
     pub memory_limit: MemoryLimit,
-    /// Whether it renders previews of office documents.
+    /// Whether the worker renders previews of office documents.
     pub renders_previews: bool,
 }
 
@@ -94,7 +94,7 @@ pub async fn insert(db: impl PgExecutor<'_>, new: &NewWorker) -> sqlx::Result<Wo
     Ok(id)
 }
 
-/// Renews the heartbeat; `false` if the worker was declared dead.
+/// Renews the heartbeat of a worker. Returns `false` if the worker was marked as stopped.
 pub async fn renew(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<bool> {
     let done = sqlx::query!(
         "update worker set heartbeat_at = now() where id = $1 and stopped_at is null",
@@ -129,7 +129,7 @@ pub async fn add_programs(
     Ok(())
 }
 
-/// Says which versions of programs the worker has.
+/// Stores the versions of programs of the worker.
 pub async fn add_versions(
     db: impl PgExecutor<'_>,
     id: WorkerId,
@@ -145,7 +145,7 @@ pub async fn add_versions(
     Ok(())
 }
 
-/// Ends a worker; jobs that it still holds become orphans.
+/// Marks a worker as stopped. The jobs that it still holds become orphans.
 pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     sqlx::query!(
         "update worker set stopped_at = now() where id = $1 and stopped_at is null",
@@ -156,8 +156,8 @@ pub async fn stop(db: impl PgExecutor<'_>, id: WorkerId) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Marks workers as stopped that have not sent a heartbeat for too long, by the database's clock. The time starts again
-/// after a restart of the database, because no heartbeat could arrive before.
+/// Marks workers as stopped that have not sent a heartbeat for too long, by the database's clock. The time starts
+/// again after a restart of the database, because heartbeats could not arrive before.
 pub async fn stop_silent(db: impl PgExecutor<'_>, silence: Duration) -> sqlx::Result<u64> {
     let seconds = i32::try_from(silence.as_secs()).unwrap_or(i32::MAX);
     let done = sqlx::query!(
@@ -171,7 +171,7 @@ pub async fn stop_silent(db: impl PgExecutor<'_>, silence: Duration) -> sqlx::Re
     Ok(done.rows_affected())
 }
 
-/// Ends all workers of a data directory, which the caller holds alone.
+/// Marks all workers of a data directory as stopped. The caller has exclusive access to the directory.
 pub async fn stop_home(db: impl PgExecutor<'_>, home: &str) -> sqlx::Result<u64> {
     let done = sqlx::query!(
         "update worker set stopped_at = now() where stopped_at is null and home = $1",
@@ -182,7 +182,7 @@ pub async fn stop_home(db: impl PgExecutor<'_>, home: &str) -> sqlx::Result<u64>
     Ok(done.rows_affected())
 }
 
-/// Forgets workers that ended long ago and hold nothing.
+/// Deletes workers that stopped more than an hour ago and hold no run.
 pub async fn delete_stopped(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from worker
@@ -194,7 +194,7 @@ pub async fn delete_stopped(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// The workers that live.
+/// Lists the live workers.
 pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     sqlx::query_as!(
         Worker,
@@ -209,7 +209,7 @@ pub async fn list(db: impl PgExecutor<'_>) -> sqlx::Result<Vec<Worker>> {
     .await
 }
 
-/// Whether there are workers, and none of them has the key of that provider.
+/// Whether there are live workers but none of them has an API key of the provider.
 pub async fn lacks_provider(db: impl PgExecutor<'_>, provider: &str) -> sqlx::Result<bool> {
     let has = sqlx::query_scalar!(
         "select bool_or($1 = any(providers)) from worker where stopped_at is null",

@@ -1,29 +1,30 @@
-//! The progress of a job, folded from its events.
+//! The progress of a job, computed from its events.
 
 use super::{AssetCreated, EventData, EventKind};
 use crate::job::{JobResult, Output, UnconfirmedUsage, Usage};
 use crate::message::{AssistantMessage, Tokens};
 
-/// The most outputs of a job.
+/// The maximum number of outputs of a job.
 const MAX_OUTPUTS: usize = 50;
 
-/// The result of a job so far: what its log adds up to.
+/// The result of a job so far, computed from its log.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
-    /// The last text of the assistant that was not empty.
+    /// The last non-empty text of the model.
     pub text: Option<String>,
     /// The usage so far.
     pub usage: Usage,
-    /// Unconfirmed usage. While an attempt runs, its budget tracks it.
+    /// The unconfirmed usage. While an attempt runs, the budget of the attempt tracks it.
     pub unconfirmed_usage: UnconfirmedUsage,
-    /// The files that it has made, each path once.
+    /// The output files, with one entry for each path.
     pub outputs: Vec<AssetCreated>,
-    /// The bytes of all files that it has made outputs, also of those that were replaced.
+    /// The total size of all output files in bytes, including replaced ones.
     pub output_bytes: u64,
 }
 
 impl Progress {
-    /// The types of events that add to it. Events of the type `tool.completed` are only counted.
+    /// The types of events that [`Progress::add`] handles. Events of the type `tool.completed` are only counted, with
+    /// a separate query.
     pub const TYPES: [EventKind; 5] = [
         EventKind::MessageCompleted,
         EventKind::AssetCreated,
@@ -32,7 +33,7 @@ impl Progress {
         EventKind::BudgetSettled,
     ];
 
-    /// Adds what an event of one of those types says.
+    /// Adds an event of one of those types.
     pub fn add(&mut self, event: EventData) {
         match event {
             EventData::MessageCompleted(reply) => self.add_reply(&reply),
@@ -48,19 +49,19 @@ impl Progress {
         }
     }
 
-    /// Adds what a summary has used.
+    /// Adds the usage of a summary.
     pub fn add_summary(&mut self, used: &Tokens) {
         self.unconfirmed_usage.settle(used);
         self.usage.tokens += *used;
     }
 
-    /// Adds what a call has used that led to nothing.
+    /// Adds the usage of a model call without a reply.
     pub fn add_settled(&mut self, used: &Tokens) {
         self.unconfirmed_usage.release();
         self.usage.tokens += *used;
     }
 
-    /// Adds a reply.
+    /// Adds a model reply.
     pub fn add_reply(&mut self, reply: &AssistantMessage) {
         self.unconfirmed_usage.settle(&reply.usage);
         self.usage.tokens += reply.usage;
@@ -71,7 +72,7 @@ impl Progress {
         }
     }
 
-    /// Adds an output; one of the same path replaces. `false` if there are too many.
+    /// Adds an output. An output with the same path is replaced. Returns `false` if there are too many outputs.
     pub fn add_output(&mut self, created: AssetCreated) -> bool {
         let bytes = created.asset.size.unsigned_abs();
         let mut outputs = self.outputs.iter();
@@ -84,7 +85,7 @@ impl Progress {
         true
     }
 
-    /// The result of a job that has come so far.
+    /// Turns the progress into the result of the job.
     pub fn into_result(self) -> JobResult {
         let outputs = self.outputs.into_iter().map(|created| Output {
             kind: created.kind,

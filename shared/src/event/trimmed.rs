@@ -1,13 +1,14 @@
-//! Live output that was removed from a log, shown in its place.
+//! Markers for live output that was removed from a log: `log.trimmed` events.
 
 use serde_json::value::to_raw_value;
 use skillet_wire::event::{Event, EventKind, LogTrimmed};
 
-/// A part of a log after `after`, with a `log.trimmed` in the place of live output that was removed. The numbers of a
-/// log have no gaps, so a missing number is that of removed live output. All types of events must have been read.
+/// Adds a `log.trimmed` event to `events` wherever live output was removed. `events` is the part of a log after
+/// `after`. The numbers of a log have no gaps, so a missing number belongs to removed live output. `events` must
+/// contain all event types.
 ///
-/// A `log.trimmed` has the time and the attempt of the event that follows it, so it is the same each time that the log
-/// is read.
+/// A `log.trimmed` event has the time and the attempt of the event after it. So it is the same each time the log is
+/// read.
 pub fn mark_trimmed(after: i64, events: Vec<Event>) -> Vec<Event> {
     let mut marked = Vec::with_capacity(events.len());
     let mut last = after;

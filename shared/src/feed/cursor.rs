@@ -1,4 +1,4 @@
-//! Places in the feed, and their form for clients, to whom it is opaque.
+//! Positions in the feed, and the opaque cursors that clients receive.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,19 +9,19 @@ use uuid::Uuid;
 
 use crate::id::JobId;
 
-/// The place of a milestone in the feed of its tenant.
+/// The position of a milestone in the feed of its tenant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedPosition {
-    /// The transaction that wrote it.
+    /// The transaction that wrote the milestone.
     pub txid: i64,
     /// The job.
     pub job: JobId,
-    /// Its place in the job's log.
+    /// The number of the milestone in the job's log.
     pub seq: i64,
 }
 
 impl FeedPosition {
-    /// The place before all milestones of this transaction and later ones.
+    /// The position before all milestones of a transaction and of later transactions.
     pub const fn before(txid: i64) -> Self {
         Self {
             txid,
@@ -31,20 +31,18 @@ impl FeedPosition {
     }
 }
 
-/// A position for clients. It is not valid in another epoch of the feed.
+/// A position in the form for clients. It is not valid in another epoch of the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedCursor {
-    /// The epoch.
+    /// The epoch of the feed.
     pub epoch: i32,
     /// The position.
     pub position: FeedPosition,
 }
 
-/// The text is no cursor of the feed.
+/// The text is not a valid cursor of the feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "must be a cursor of the events: the `id` of an event of the stream, or the `cursor` of a page"
-)]
+#[error("must be an event cursor: the `id` of an event of the stream, or the `cursor` of a page")]
 pub struct InvalidFeedCursor;
 
 impl fmt::Display for FeedCursor {

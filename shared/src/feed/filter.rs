@@ -1,27 +1,29 @@
-//! The milestones that a reader of the feed wants.
+//! Filters for the milestones of the feed.
 
 use serde_json::Value;
 
 use super::FeedEvent;
 use crate::id::ConversationId;
 
-/// Which milestones to pass on. An empty filter is all of them.
+/// The milestones that a reader receives. An empty filter passes all milestones.
 #[derive(Clone, Debug, Default)]
 pub struct FeedFilter {
-    /// Of one of these types; any if empty.
+    /// The event types. If empty, all types pass.
     pub types: Vec<String>,
-    /// Of jobs of one of these skills or agents; of all jobs if both are empty.
+    /// The skills. If `skills` and `agents` are empty, all jobs pass; otherwise the job's skill or agent must be
+    /// listed.
     pub skills: Vec<String>,
-    /// See `skills`.
+    /// The agents. See `skills`.
     pub agents: Vec<String>,
-    /// Of jobs of this conversation.
+    /// The conversation of the job.
     pub conversation: Option<ConversationId>,
-    /// Of jobs with these values in their metadata. A value that reads as a number or a boolean also stands for that.
+    /// Values in the metadata of the job. A value that is a number or boolean in JSON also matches that number or
+    /// boolean.
     pub metadata: Vec<(String, String)>,
 }
 
 impl FeedFilter {
-    /// Whether the milestone passes.
+    /// Whether the milestone passes the filter.
     pub fn lets_through(&self, event: &FeedEvent) -> bool {
         let has_type = self.types.is_empty() || self.types.contains(&event.kind);
         let has_conversation =

@@ -1,10 +1,10 @@
-//! The trace to which a job belongs.
+//! The trace context of a job.
 
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The trace context of the request that submitted a job, as the fields of W3C Trace Context. Stored with the request.
+/// The W3C Trace Context fields of the request that submitted a job. Stored with the job's request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Origin(HashMap<String, String>);

@@ -6,11 +6,11 @@ use skillet_wire::job::Status;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, sqlx::Type)]
 #[sqlx(type_name = "job_outcome", rename_all = "snake_case")]
 pub enum Outcome {
-    /// With a result.
+    /// The job ended with a result.
     Completed,
-    /// With an error.
+    /// The job ended with an error.
     Failed,
-    /// Because someone asked for it.
+    /// The job was cancelled by request.
     Cancelled,
 }
 

@@ -13,7 +13,7 @@ pub use inline::ReferenceError;
 /// The largest output schema in bytes of JSON.
 const MAX_BYTES: usize = 64 * 1024;
 
-/// A JSON Schema (draft 2020-12) that the result of a job matches.
+/// A JSON Schema (draft 2020-12) for the structured result of a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(transparent)]
 pub struct OutputSchema(Map<String, Value>);
@@ -21,22 +21,22 @@ pub struct OutputSchema(Map<String, Value>);
 /// The reason why an output schema is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OutputSchemaError {
-    /// It is not an object.
-    #[error("must be a JSON Schema, an object")]
+    /// The schema is not an object.
+    #[error("must be a JSON Schema object")]
     NotAnObject,
-    /// It is too large.
+    /// The schema is too large.
     #[error("must be at most {MAX_BYTES} bytes of JSON")]
     TooLarge,
-    /// It has a reference that is not supported.
+    /// The schema has an unsupported reference.
     #[error(transparent)]
     Reference(#[from] ReferenceError),
-    /// It is no JSON Schema.
+    /// The JSON is not a valid JSON Schema.
     #[error("is not a valid JSON Schema: {0}")]
     Invalid(String),
 }
 
 impl OutputSchema {
-    /// Checks a schema.
+    /// Checks a schema and its references.
     pub fn parse(source: Map<String, Value>) -> Result<Self, OutputSchemaError> {
         let bytes = serde_json::to_vec(&source).map_or(usize::MAX, |json| json.len());
         if bytes > MAX_BYTES {
@@ -47,7 +47,7 @@ impl OutputSchema {
         Ok(schema)
     }
 
-    /// Compiles the schema, with each reference replaced by its target.
+    /// Compiles the schema after replacing each reference with its target.
     pub fn compile(&self) -> Result<Schema, OutputSchemaError> {
         let inlined = inline::inline(&self.0)?;
         Schema::compile(inlined).map_err(OutputSchemaError::Invalid)
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn what_cannot_be_checked_is_refused() {
         let refused = |source: Value| parse(source).unwrap_err().to_string();
-        assert_eq!(refused(json!(true)), "must be a JSON Schema, an object");
+        assert_eq!(refused(json!(true)), "must be a JSON Schema object");
         assert!(refused(json!({"type": "objekt"})).contains("objekt"));
         let long = json!({"description": "x".repeat(MAX_BYTES)});
         assert_eq!(refused(long), "must be at most 65536 bytes of JSON");

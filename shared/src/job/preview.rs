@@ -1,28 +1,29 @@
-//! The preview of a prompt in lists of jobs.
+//! Titles and previews of prompts for lists of jobs.
 
 /// The longest title of a job.
 pub const MAX_TITLE_CHARS: usize = 200;
-/// The longest title that is made of a prompt.
+/// The longest title that is derived from a prompt.
 const MAX_DERIVED_CHARS: usize = 80;
 /// The longest preview of a prompt.
 const MAX_PREVIEW_CHARS: usize = 200;
 
-/// The title of a job that was given none: the first line of its prompt that has words and begins no code block.
+/// Derives the title of a job that was submitted without one. The title is the first line of the prompt that contains
+/// a letter or digit and does not begin a code block.
 pub fn title(prompt: &str) -> String {
     let words = |line: &&str| !line.starts_with("```") && line.chars().any(char::is_alphanumeric);
     let line = prompt.lines().map(str::trim).find(words);
     shorten(line.unwrap_or_else(|| prompt.trim()), MAX_DERIVED_CHARS)
 }
 
-/// The beginning of a prompt, on one line.
+/// Returns the beginning of a prompt on one line.
 pub fn preview(prompt: &str) -> String {
     let words = prompt.split_whitespace();
-    // More words than this are cut off in any case.
+    // Every word has at least one character, so more words than this cannot fit.
     let words: Vec<_> = words.take(MAX_PREVIEW_CHARS).collect();
     shorten(&words.join(" "), MAX_PREVIEW_CHARS)
 }
 
-/// The text, cut to so many characters of which the last shows the cut.
+/// Shortens the text to `most` characters. An ellipsis marks the cut.
 fn shorten(text: &str, most: usize) -> String {
     match text.char_indices().nth(most) {
         None => text.to_owned(),

@@ -11,38 +11,38 @@ use crate::limits::Limits;
 use crate::model_list::ModelList;
 use crate::webhook::JobWebhook;
 
-/// What a job was asked to do, checked and with every default filled in. Stored as JSON, so a field
-/// that is added later needs a default.
+/// The request of a job, validated and with all defaults filled in. It is stored as JSON, so a new field needs a
+/// default.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobRequest {
     /// The prompt of the job.
     pub prompt: String,
-    /// The models, if there are several; the job's own model is the one that answered last.
+    /// The models, if the request names several. The model of the job is the one that answered last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelList>,
-    /// The files to start from.
+    /// The input files.
     pub inputs: Vec<Input>,
     /// The skill's parameters.
     pub parameters: Map<String, Value>,
-    /// Rules for calls of tools, beside those of the skill or agent.
+    /// Rules for tool calls, in addition to those of the skill or agent.
     #[serde(default)]
     pub hooks: Hooks,
     /// The limits of the job.
     pub limits: Limits,
-    /// The schema of its structured result; none if it needs none.
+    /// The schema of the structured result, if the job has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<OutputSchema>,
-    /// How many attempts may end with an internal error before the job fails.
+    /// The number of attempts that can end with an internal error before the job fails.
     pub max_attempts: i16,
-    /// Higher goes first within a tenant.
+    /// The priority within the tenant. Higher priorities run first.
     pub priority: Priority,
-    /// The agent as it was when the job was accepted; none for a skill's job.
+    /// The agent at the time when the job was accepted. `None` for a job of a skill.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentSnapshot>,
     /// The job's own webhook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<JobWebhook>,
-    /// The trace that the job belongs to.
+    /// The trace context of the job.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -56,26 +56,26 @@ pub enum Target {
     Agent(String),
 }
 
-/// A file to start from.
+/// An input file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "from", rename_all = "snake_case")]
 pub enum Input {
     /// An asset of the tenant.
     Asset {
-        /// Which.
+        /// The asset.
         id: AssetId,
     },
-    /// Something on the public web, fetched when the job starts.
+    /// A file on the public web. It is fetched when the job starts.
     Url {
-        /// Where; http or https.
+        /// The http or https URL.
         url: String,
-        /// The file name in the workspace, instead of the last segment of the URL.
+        /// The file name in the workspace. The default is the last segment of the URL.
         name: Option<String>,
     },
 }
 
 impl Input {
-    /// The asset that it is, if it is one.
+    /// The asset of the input, if it is an asset.
     pub fn asset_id(&self) -> Option<AssetId> {
         match self {
             Self::Asset { id } => Some(*id),
@@ -84,17 +84,17 @@ impl Input {
     }
 }
 
-/// A step is worth a minute of waiting: a job of priority 1 goes before one of priority 0 that was
-/// queued less than a minute earlier.
+/// The priority of a job. Each step equals one minute of waiting: a job of priority 1 runs before a job of priority 0
+/// that was queued less than a minute earlier.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Priority(pub i16);
 
 impl Priority {
-    /// The lowest and the highest.
+    /// The permitted priorities.
     pub const RANGE: std::ops::RangeInclusive<i16> = -100..=100;
 
-    /// How much earlier than its age a job of this priority is ranked.
+    /// The time that is added to the age of a job for its rank in the queue.
     pub fn head_start(self) -> chrono::TimeDelta {
         chrono::TimeDelta::minutes(self.0.into())
     }

@@ -1,10 +1,10 @@
-//! The usage of model calls that no provider has confirmed.
+//! The usage of model calls that providers have not confirmed.
 
 use skillet_wire::job::{Presumed, Reservation};
 use skillet_wire::message::Tokens;
 use skillet_wire::money::Usd;
 
-/// The unconfirmed usage of a job, from its log: a call counts as its reservation until its usage is known.
+/// The unconfirmed usage of a job, computed from its log. A call counts as its reservation until its usage is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct UnconfirmedUsage {
     total: Presumed,
@@ -12,19 +12,19 @@ pub struct UnconfirmedUsage {
 }
 
 impl UnconfirmedUsage {
-    /// The unconfirmed usage now.
+    /// The current unconfirmed usage.
     pub fn total(&self) -> Presumed {
         self.total
     }
 
-    /// A call begins. If another is open, its usage will never be known.
+    /// Adds the reservation of a new call. If another call is open, its usage stays unconfirmed forever.
     pub fn reserve(&mut self, reservation: Reservation) {
         self.total.tokens = self.total.tokens.saturating_add(reservation.tokens);
         self.total.cost += reservation.cost_usd.unwrap_or_default();
         self.open = Some(reservation);
     }
 
-    /// The open call has used these tokens. Tokens that the provider did not count stay unconfirmed.
+    /// Confirms the usage of the open call. Tokens that the provider did not count stay unconfirmed.
     pub fn settle(&mut self, used: &Tokens) {
         if used.is_counted() {
             return self.release();
@@ -35,7 +35,7 @@ impl UnconfirmedUsage {
         }
     }
 
-    /// The usage of the open call is known from elsewhere, or zero.
+    /// Removes the reservation of the open call, because its usage is known from another event or is zero.
     pub fn release(&mut self) {
         if let Some(open) = self.open.take() {
             self.take_back(open.tokens, open.cost_usd.unwrap_or_default());
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(unconfirmed_usage.total(), presumed(100, 50));
         unconfirmed_usage.settle(&used(10, 5, 7));
         assert_eq!(unconfirmed_usage.total(), Presumed::default());
-        // Nothing is open any more.
+        // There is no open call any more.
         unconfirmed_usage.settle(&used(10, 5, 7));
         unconfirmed_usage.release();
         assert_eq!(unconfirmed_usage.total(), Presumed::default());
@@ -104,7 +104,7 @@ mod tests {
         unconfirmed_usage.settle(&Tokens::default());
         assert_eq!(unconfirmed_usage.total(), presumed(100, 50));
         unconfirmed_usage.reserve(reservation(100, 50));
-        // It counts what it reads only.
+        // The provider counts input tokens only.
         unconfirmed_usage.settle(&used(40, 0, 20));
         assert_eq!(unconfirmed_usage.total(), presumed(160, 80));
     }

@@ -6,7 +6,7 @@ use super::{McpAccess, url};
 use crate::secret::placeholder;
 
 const MAX_NAME_CHARS: usize = 32;
-/// Program and arguments together. They become one script, which the kernel hands to bash as one argument.
+/// The maximum size of the program and its arguments. They become one script, which is one argument of bash.
 const MAX_COMMAND_BYTES: usize = 16 * 1024;
 const MAX_VALUES: usize = 64;
 const MAX_VALUE_BYTES: usize = 8 * 1024;
@@ -14,7 +14,7 @@ const MAX_PATTERNS: usize = 128;
 const MAX_PATTERN_BYTES: usize = 128;
 pub(super) const MAX_TIMEOUT_SECONDS: u32 = 600;
 
-/// Header fields that belong to the connection or the protocol.
+/// Header fields that the connection or the protocol sets.
 const OUR_HEADERS: [&str; 16] = [
     "accept",
     "accept-encoding",
@@ -34,12 +34,12 @@ const OUR_HEADERS: [&str; 16] = [
     "upgrade",
 ];
 
-/// A key as a part of a JSON Pointer (RFC 6901).
+/// Escapes a key for use in a JSON Pointer (RFC 6901).
 pub(super) fn escape(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
-/// Whether a server can be called that.
+/// Whether the text is a valid server name.
 pub(super) fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= MAX_NAME_CHARS
@@ -49,11 +49,11 @@ pub(super) fn is_name(text: &str) -> bool {
             .all(|byte| is_plain(byte) || matches!(byte, b'-' | b'_'))
 }
 
-/// Patterns of tools.
+/// Checks the patterns for tool names.
 pub(super) fn check_tools(patterns: Option<&[String]>, wrong: &mut impl FnMut(&str, &str)) {
     let patterns = patterns.unwrap_or_default();
     if patterns.len() > MAX_PATTERNS {
-        wrong("/tools", "must be at most 128");
+        wrong("/tools", "must have at most 128 patterns");
     }
     for (place, pattern) in patterns.iter().take(MAX_PATTERNS).enumerate() {
         if pattern.is_empty() || pattern.len() > MAX_PATTERN_BYTES {
@@ -62,7 +62,7 @@ pub(super) fn check_tools(patterns: Option<&[String]>, wrong: &mut impl FnMut(&s
     }
 }
 
-/// The address of the server, if it is valid.
+/// Checks the transport settings and returns the server's transport, if exactly one of `command` and `url` is set.
 pub(super) fn check_access(
     command: Option<Vec<String>>,
     env: BTreeMap<String, String>,
@@ -105,7 +105,7 @@ fn check_values(
     wrong: &mut impl FnMut(&str, &str),
 ) {
     if values.len() > MAX_VALUES {
-        return wrong(&format!("/{field}"), "must be at most 64");
+        return wrong(&format!("/{field}"), "must have at most 64 entries");
     }
     for (key, value) in values {
         let place = format!("/{field}/{}", escape(key));
@@ -122,11 +122,11 @@ fn check_values(
 fn command_fault(command: &[String]) -> Option<&'static str> {
     let total: usize = command.iter().map(String::len).sum();
     if command.first().is_none_or(String::is_empty) {
-        Some("must be a program, then its arguments")
+        Some("must be a program, followed by its arguments")
     } else if total > MAX_COMMAND_BYTES || command.len() > MAX_COMMAND_BYTES / 16 {
-        Some("must be at most 16 KiB in 1024 words")
+        Some("must be at most 16 KiB and 1024 words")
     } else if command.iter().any(|word| word.contains('\0')) {
-        Some("must have no NUL byte in it")
+        Some("must not contain a NUL byte")
     } else if command.iter().any(|word| placeholder::is_in(word)) {
         Some("cannot name a secret: every process of the job sees it; put it into `env`")
     } else {
@@ -146,7 +146,7 @@ fn env_fault(name: &str, value: &str) -> Option<&'static str> {
             "a variable's name has at most 128 letters, digits and `_`, and does not begin with a digit",
         )
     } else if value.contains('\0') {
-        Some("must have no NUL byte in it")
+        Some("must not contain a NUL byte")
     } else {
         None
     }
@@ -156,11 +156,11 @@ fn header_fault(name: &str, value: &str) -> Option<&'static str> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let is_shown = |byte: u8| byte == b'\t' || (byte >= b' ' && byte != 0x7f);
     if name.is_empty() || name.len() > 128 || !name.bytes().all(is_token) {
-        Some("is no name of a header")
+        Some("is not a valid header name")
     } else if OUR_HEADERS.contains(&&*name.to_ascii_lowercase()) {
         Some("cannot be set: it belongs to the connection")
     } else if !value.bytes().all(is_shown) {
-        Some("must have no line end and no control character in it")
+        Some("must not contain line breaks or control characters")
     } else {
         None
     }

@@ -1,4 +1,4 @@
-//! The settings of an MCP server as a client writes them.
+//! Client-facing settings of an MCP server.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,55 +10,57 @@ use super::check::{MAX_TIMEOUT_SECONDS, check_access, check_tools, is_name};
 use super::{McpAccess, McpServer};
 use crate::whole::Whole;
 
-/// An MCP server of an agent: exactly one of `command` and `url`.
+/// An MCP server of an agent. Exactly one of `command` and `url` is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[schema(as = McpServer)]
 pub struct McpServerSettings {
-    /// Lower-case letters, digits, `-` and `_`, at most 32. Its tools are called `mcp.<name>.<tool>`.
+    /// The name: at most 32 lower-case letters, digits, `-` and `_`. The server's tools are named `mcp.<name>.<tool>`.
     #[schema(example = "tracker", pattern = "^[a-z0-9][a-z0-9_-]{0,31}$")]
     pub name: String,
-    /// A program with its arguments. It runs in the job's sandbox for as long as an attempt at the job does, and
-    /// speaks on its standard input and output.
+    /// A program with its arguments. It runs in the job's sandbox during each attempt and communicates over its
+    /// standard input and output.
     #[serde(default)]
     #[schema(example = json!(["python3", "server.py"]))]
     pub command: Option<Vec<String>>,
-    /// Variables of the program. `{{secret:NAME}}` stands for a secret that the agent declares; it gets no others.
+    /// Environment variables of the program. `{{secret:NAME}}` stands for a secret that the agent declares. The
+    /// program receives no other secrets.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Where a server is that speaks streamable HTTP, at a public address or one that the operator opened.
+    /// The URL of a server that speaks streamable HTTP. Its address must be public or in a network that the operator
+    /// opened.
     #[serde(default)]
     pub url: Option<String>,
-    /// Header fields of each request to it; `{{secret:NAME}}` as in `env`.
+    /// Header fields of each request to the server. `{{secret:NAME}}` works as in `env`.
     #[serde(default)]
     #[schema(example = json!({"Authorization": "Bearer {{secret:TRACKER_TOKEN}}"}))]
     pub headers: BTreeMap<String, String>,
-    /// Which of its tools the model gets, by their names there, in which `*` stands for any characters and `?` for
-    /// one; all if null.
+    /// Patterns for the names of the server's tools that the model can use. `*` stands for any characters and `?` for
+    /// one character. Null means all tools.
     #[serde(default)]
     #[schema(max_items = 128)]
     pub tools: Option<Vec<String>>,
-    /// Seconds that a call takes at most; 60 if null.
+    /// The timeout of a tool call, in seconds. Null means 60.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 600)]
     pub timeout_seconds: Option<Whole>,
 }
 
-/// Something that is wrong with a server's settings.
+/// An error in the settings of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub struct McpFault {
-    /// Where, as a JSON Pointer.
+    /// The location of the error, as a JSON Pointer.
     pub place: String,
-    /// What would be right.
+    /// A message that says what is valid.
     pub remedy: String,
 }
 
-/// All that is wrong with a server's settings.
+/// All errors in the settings of a server.
 #[derive(Debug)]
 pub struct McpFaults(pub Vec<McpFault>);
 
 impl McpServer {
-    /// The server that the settings describe, or all that is wrong with them.
+    /// Validates the settings of a server. Returns all errors together.
     pub fn parse(settings: McpServerSettings) -> Result<Self, McpFaults> {
         let mut faults = Vec::new();
         let mut wrong = |place: &str, remedy: &str| {

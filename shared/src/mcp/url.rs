@@ -6,7 +6,7 @@ use crate::secret::placeholder;
 
 const MAX_BYTES: usize = 2048;
 
-/// What is wrong with the URL of a server, if anything is.
+/// Returns what is wrong with the URL of a server, or `None` if the URL is valid.
 pub(super) fn fault(text: &str) -> Option<&'static str> {
     if text.len() > MAX_BYTES {
         return Some("must be at most 2048 bytes");
@@ -21,10 +21,10 @@ pub(super) fn fault(text: &str) -> Option<&'static str> {
         return Some("must begin with http:// or https://");
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Some("must have no credentials in it: put them into a header, as a secret");
+        return Some("must not contain credentials: put them into a header, as a secret");
     }
     if url.fragment().is_some() {
-        return Some("must have no fragment: leave out what is after the #");
+        return Some("must not have a fragment: remove the # and what follows it");
     }
     None
 }

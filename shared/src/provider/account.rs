@@ -1,4 +1,4 @@
-//! Accounts at providers: whose quota a call uses.
+//! Provider accounts, whose rate limits all workers share.
 
 use std::num::NonZeroU32;
 
@@ -6,17 +6,17 @@ use sha2::{Digest, Sha256};
 
 use super::Provider;
 
-/// Bytes of the digest of a key that tell accounts apart.
+/// The number of digest bytes in an account id.
 const DIGEST_BYTES: usize = 8;
 
-/// The limits of an account, which all workers share.
+/// The rate limits of an account. All workers share them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AccountLimits {
-    /// Requests per minute.
+    /// The maximum number of requests per minute.
     pub requests_per_minute: Option<NonZeroU32>,
-    /// Tokens per minute, read and written.
+    /// The maximum number of tokens read and written per minute.
     pub tokens_per_minute: Option<NonZeroU32>,
-    /// Calls in progress at once.
+    /// The maximum number of concurrent calls.
     pub max_concurrent: Option<NonZeroU32>,
 }
 
@@ -36,14 +36,15 @@ impl AccountLimits {
         self.tokens_per_minute.map(seconds_per)
     }
 
-    /// Calls in progress at once, as the database counts.
+    /// The maximum number of concurrent calls, in the database's type.
     pub fn max_concurrent(&self) -> Option<i32> {
         self.max_concurrent
             .map(|most| i32::try_from(most.get()).unwrap_or(i32::MAX))
     }
 }
 
-/// A little less than the limit: requests arrive with some jitter, and the provider's clock is another.
+/// The part of the limit that is used. It is less than 1 because requests arrive with jitter and the provider's clock
+/// differs.
 const USED_PART: f64 = 0.98;
 
 fn seconds_per(per_minute: NonZeroU32) -> f64 {
@@ -51,7 +52,8 @@ fn seconds_per(per_minute: NonZeroU32) -> f64 {
 }
 
 impl Provider {
-    /// The id of the account that the key of this process belongs to: the name of the provider and a digest of the key.
+    /// The id of the account that the key of this process belongs to. It consists of the provider's name and a digest
+    /// of the key.
     pub fn account_id(&self, name: &str) -> String {
         let Some(key) = self.key() else {
             return name.to_owned();
@@ -60,7 +62,7 @@ impl Provider {
         format!("{name}:{}", hex::encode(&digest[..DIGEST_BYTES]))
     }
 
-    /// The limits of its accounts.
+    /// The rate limits of the provider's accounts.
     pub fn limits(&self) -> AccountLimits {
         AccountLimits {
             requests_per_minute: self.requests_per_minute,
@@ -69,7 +71,7 @@ impl Provider {
         }
     }
 
-    /// The host and the port of its address.
+    /// The host and port of the base URL.
     pub fn server(&self) -> Option<(String, Option<u16>)> {
         let url = url::Url::parse(self.base_url.trim()).ok()?;
         let host = url.host_str()?.to_owned();
@@ -89,7 +91,7 @@ mod tests {
             Provider::new(ProviderKind::Openai, "http://h:8080/v1".into(), variable)
         };
         assert_eq!(provider(None).account_id("ollama"), "ollama");
-        // Any variable that is set stands for a key.
+        // Any set variable can serve as a key.
         let path = std::env::var("PATH").unwrap();
         let id = provider(Some("PATH")).account_id("openai");
         assert!(id.starts_with("openai:") && !id.contains(&path), "{id}");

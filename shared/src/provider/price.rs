@@ -7,7 +7,7 @@ use crate::message::Tokens;
 use crate::model_name::ModelName;
 use crate::money::Usd;
 
-/// The price of a model: millionths of a dollar for a million tokens of each kind.
+/// The price of a model, in millionths of a dollar per million tokens of each kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Price {
     input: u64,
@@ -16,47 +16,48 @@ pub struct Price {
     cache_write: u64,
 }
 
-/// The price of one model, `PROVIDER/ID=INPUT:OUTPUT[:CACHE_READ[:CACHE_WRITE]]`, or of all whose names
-/// begin so, `PROVIDER/BEGINNING*=…`: dollars for a million tokens.
+/// A configured price, in dollars per million tokens. `PROVIDER/ID=INPUT:OUTPUT[:CACHE_READ[:CACHE_WRITE]]` sets the
+/// price of one model; `PROVIDER/PREFIX*=…` sets the price of all models whose names begin with the prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PriceSetting {
-    /// The name, or if it is a `beginning`, that of it.
+    /// The full name, or the prefix if `is_beginning` is set.
     name: String,
     is_beginning: bool,
     price: Price,
 }
 
-/// The text names no price.
+/// The text is not a valid price.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "must be a model or the beginning of its name with `*`, `=`, and dollars for a million tokens read and written, \
-     then out of and into the cache if you like, e.g. `anthropic/claude-sonnet-4-5=3:15:0.3:3.75` or `ollama/*=0:0`"
+    "must be a model, or the beginning of its name and `*`; then `=` and dollars for a million tokens read and written, \
+     then optionally for cache reads and writes, e.g. `anthropic/claude-sonnet-4-5=3:15:0.3:3.75` or `ollama/*=0:0`"
 )]
 pub struct NotAPrice;
 
-/// Millionths in a dollar. A price may have six decimals.
+/// Millionths of a dollar in a dollar. A price can have six decimals.
 const MICROS: u64 = 1_000_000;
 const DECIMALS: usize = 6;
-/// The highest price, in dollars for a million tokens. Beyond it is a slip of the hand.
+/// The highest price, in dollars per million tokens. A higher number is a typing error.
 const HIGHEST: u64 = 1_000_000;
-/// A token costs millionths of millionths of a dollar, and an amount counts in billionths.
+/// The number of token cost units in a nanodollar. Token costs are counted in 10⁻¹² dollars, amounts of money in 10⁻⁹
+/// dollars.
 const PER_NANO: u128 = 1_000;
 
 impl PriceSetting {
-    /// The model's name, or the beginning of names with `*` after it.
+    /// The model's name, or the prefix followed by `*`.
     pub fn pattern(&self) -> String {
         let end = if self.is_beginning { "*" } else { "" };
         format!("{}{end}", self.name)
     }
 
-    /// What a token costs.
+    /// The configured price.
     pub fn price(&self) -> Price {
         self.price
     }
 }
 
 impl Price {
-    /// Dollars for a million tokens: read, written, read out of the cache, and written into it.
+    /// The prices in dollars per million tokens: input, output, cache read and cache write.
     pub fn dollars(&self) -> [f64; 4] {
         [self.input, self.output, self.cache_read, self.cache_write]
             .map(|micros| micros as f64 / MICROS as f64)
@@ -84,13 +85,13 @@ impl Price {
         ])
     }
 
-    /// The most that these tokens can cost, whichever input tokens are cached.
+    /// The highest possible cost of these tokens, regardless of which input tokens are cached.
     pub fn most(&self, input: u64, output: u64) -> Usd {
         sum(&[(input, self.dearest_input()), (output, self.output)])
     }
 
-    /// The most tokens that can be written for that much money if so many are read; `None` if those
-    /// alone cost more.
+    /// The maximum number of output tokens that fit into `money` after `input` input tokens. Returns `None` if the
+    /// input alone costs more.
     pub fn affordable(&self, money: Usd, input: u64) -> Option<u64> {
         let all = u128::from(money.nanos()) * PER_NANO;
         let left = all.checked_sub(u128::from(input) * u128::from(self.dearest_input()))?;
@@ -98,7 +99,7 @@ impl Price {
         Some(u64::try_from(tokens).unwrap_or(u64::MAX))
     }
 
-    /// The higher of both prices, for each kind of token.
+    /// The higher of both prices for each kind of token.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self {
@@ -158,15 +159,15 @@ impl FromStr for Price {
         Ok(Self {
             input,
             output,
-            // Never cheaper than it is: reading the cache is cheaper with all providers, writing it costs a
-            // quarter more with Anthropic.
+            // The defaults are never below the real prices: all providers charge less for cache reads, and Anthropic
+            // charges a quarter more for cache writes.
             cache_read: more.first().copied().unwrap_or(input),
             cache_write: more.get(1).copied().unwrap_or(input + input.div_ceil(4)),
         })
     }
 }
 
-/// Dollars as they are written, in millionths.
+/// Parses a decimal number of dollars into millionths.
 fn micros(text: &str) -> Result<u64, NotAPrice> {
     let text = text.trim();
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));
@@ -184,8 +185,8 @@ fn micros(text: &str) -> Result<u64, NotAPrice> {
     Ok(whole * MICROS + part)
 }
 
-/// What the model costs, if that is known. Of the prices that are configured, the one that says most of
-/// the name counts.
+/// The price of a model, if it is known. If several configured prices match, an exact name wins, then the longest
+/// prefix.
 pub(super) fn of(model: &ModelName, configured: &[PriceSetting]) -> Option<Price> {
     if model.provider() == SCRIPT {
         return Some(Price::FREE);
@@ -225,7 +226,7 @@ mod tests {
     #[test]
     fn each_kind_of_token_has_its_price() {
         let sonnet = price("3:15:0.3:3.75");
-        // 200 plain, 500 read, 300 written to the cache; 100 said.
+        // 200 uncached, 500 cache reads, 300 cache writes; 100 output.
         let cost = sonnet.cost(&tokens(1_000, 100, 500, 300));
         let nanos = 200 * 3_000 + 500 * 300 + 300 * 3_750 + 100 * 15_000;
         assert_eq!(cost, Usd::from_nanos(nanos));

@@ -22,17 +22,18 @@ const KNOWN: [(&str, u32); 12] = [
 ];
 /// The context window of an unknown model.
 const UNKNOWN: u32 = 128_000;
-/// Less is no window: there has to be room for a prompt and a reply.
+/// The smallest permitted context window. It must have room for a prompt and a reply.
 const LEAST: u32 = 1_000;
 
-/// The window of all models whose names begin so: `PROVIDER/ID=TOKENS`, `PROVIDER/=TOKENS`.
+/// A configured context window for all models whose names begin with a prefix: `PROVIDER/ID=TOKENS` or
+/// `PROVIDER/=TOKENS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ContextWindow {
     beginning: String,
     tokens: u32,
 }
 
-/// The text names no window.
+/// The text is not a valid context window.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "must be the beginning of a model's name, `=`, and at least {LEAST} tokens, e.g. `ollama/qwen3=40960` or `ollama/=32768`"
@@ -55,8 +56,8 @@ impl FromStr for ContextWindow {
     }
 }
 
-/// How many tokens the model reads at once; `None` if there is no limit. Of the windows that are
-/// configured, the one that says most of the name counts.
+/// The context window of a model in tokens. `None` means no limit. If several configured windows match, the longest
+/// prefix wins.
 pub(super) fn of(model: &ModelName, configured: &[ContextWindow]) -> Option<u32> {
     if model.provider() == SCRIPT {
         return None;
@@ -68,7 +69,7 @@ pub(super) fn of(model: &ModelName, configured: &[ContextWindow]) -> Option<u32>
     if let Some(window) = fitting.max_by_key(|window| window.beginning.len()) {
         return Some(window.tokens);
     }
-    // Some providers name the maker before the model.
+    // Some providers put the vendor's name before the model id.
     let id = name.rsplit('/').next().unwrap_or_default();
     let known = KNOWN
         .iter()

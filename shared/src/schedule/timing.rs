@@ -1,4 +1,4 @@
-//! The times of a schedule: a pure function of its settings.
+//! The times of a schedule, computed as a pure function of its settings.
 
 use chrono::{DateTime, TimeDelta, Timelike, Utc};
 use chrono_tz::Tz;
@@ -8,30 +8,30 @@ use sha2::{Digest, Sha256};
 
 use crate::id::ScheduleId;
 
-/// The longest pattern. A longer one has no more to say.
+/// The longest cron pattern in bytes. A useful pattern is shorter.
 const MAX_PATTERN_BYTES: usize = 200;
 
-/// How the times of a schedule repeat.
+/// The recurrence of a schedule.
 #[derive(Clone, Debug)]
 pub enum Recurrence {
-    /// Times of a calendar.
+    /// Times that match a cron pattern.
     Cron {
         /// The parsed pattern.
         pattern: Box<Cron>,
-        /// The time zone of the calendar.
+        /// The time zone of the pattern.
         zone: Tz,
     },
-    /// Always the same distance.
+    /// Times at a fixed interval.
     Interval {
-        /// The distance, in whole seconds.
+        /// The interval, in whole seconds.
         every: TimeDelta,
     },
 }
 
-/// Why a recurrence cannot be used.
+/// The reason why a recurrence is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecurrenceError {
-    /// The pattern cannot be read.
+    /// The pattern is malformed.
     #[error(
         "must be a cron pattern of five fields (minute, hour, day of month, month, day of week) such as `30 9 * * 1-5`, \
          or one of @hourly, @daily, @weekly, @monthly, @yearly: {0}"
@@ -46,7 +46,7 @@ pub enum RecurrenceError {
 }
 
 impl Recurrence {
-    /// Times of a calendar.
+    /// Parses a cron pattern.
     pub fn cron(pattern: &str, zone: Tz) -> Result<Self, RecurrenceError> {
         if pattern.len() > MAX_PATTERN_BYTES {
             let detail = format!("it has more than {MAX_PATTERN_BYTES} bytes");
@@ -68,12 +68,12 @@ impl Recurrence {
         })
     }
 
-    /// The IANA time zone of that name.
+    /// Finds a time zone by its IANA name.
     pub fn zone(name: &str) -> Result<Tz, RecurrenceError> {
         name.parse().map_err(|_| RecurrenceError::Zone)
     }
 
-    /// A fixed interval.
+    /// Creates a fixed interval.
     pub fn interval(seconds: u32) -> Self {
         Self::Interval {
             every: TimeDelta::seconds(seconds.into()),
@@ -81,32 +81,32 @@ impl Recurrence {
     }
 }
 
-/// All that decides when a schedule runs.
+/// The settings that determine the times of a schedule.
 #[derive(Clone, Debug)]
 pub struct ScheduleTiming {
-    /// How the times repeat.
+    /// The recurrence.
     pub recurrence: Recurrence,
-    /// When the schedule was created. Intervals are counted from here if it has no start.
+    /// The creation time of the schedule. Intervals are counted from this time if `starts_at` is not set.
     pub created_at: DateTime<Utc>,
-    /// The first time is no earlier. Intervals are counted from here.
+    /// The earliest time of the schedule. Intervals are counted from this time.
     pub starts_at: Option<DateTime<Utc>>,
-    /// The last time is no later.
+    /// The latest time of the schedule.
     pub ends_at: Option<DateTime<Utc>>,
     /// The longest random delay of a run, in seconds.
     pub jitter_seconds: u32,
 }
 
-/// Times that have come.
+/// Scheduled times that are due.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DueTimes {
-    /// The latest of them, the earliest first.
+    /// The latest due times, in ascending order.
     pub latest: Vec<DateTime<Utc>>,
-    /// The first and the last of those before.
+    /// The first and the last due time before `latest`.
     pub earlier: Option<(DateTime<Utc>, DateTime<Utc>)>,
 }
 
 impl ScheduleTiming {
-    /// The first time after an instant.
+    /// The first scheduled time after an instant.
     pub fn next_after(&self, after: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let start = self
             .starts_at
@@ -128,7 +128,7 @@ impl ScheduleTiming {
         self.ends_at.is_none_or(|end| next <= end).then_some(next)
     }
 
-    /// The last time at or before an instant.
+    /// The last scheduled time at or before an instant.
     fn last_until(&self, until: DateTime<Utc>) -> Option<DateTime<Utc>> {
         let until = floor(self.ends_at.map_or(until, |end| until.min(end)));
         let last = match &self.recurrence {
@@ -151,14 +151,14 @@ impl ScheduleTiming {
             .then_some(last)
     }
 
-    /// The next times after an instant, at most so many.
+    /// The next scheduled times after an instant, at most `most`.
     pub fn next_times(&self, after: DateTime<Utc>, most: usize) -> Vec<DateTime<Utc>> {
         let first = self.next_after(after);
         let times = std::iter::successors(first, |time| self.next_after(*time));
         times.take(most).collect()
     }
 
-    /// The times from `first`, which is one of them, to `now`: the latest of them, at most so many.
+    /// The due times from `first` to `now`, with at most `most` in `latest`. `first` must be a scheduled time.
     pub fn due(&self, first: DateTime<Utc>, now: DateTime<Utc>, most: usize) -> DueTimes {
         let second = TimeDelta::seconds(1);
         let before = |time: DateTime<Utc>| self.last_until(time).filter(|time| *time >= first);
@@ -172,7 +172,7 @@ impl ScheduleTiming {
         }
     }
 
-    /// When the run of a time may start. The delay is the same in every process, and ends before the next time.
+    /// The time when a run can start. The delay is the same in every process and ends before the next scheduled time.
     pub fn with_jitter(&self, schedule: ScheduleId, time: DateTime<Utc>) -> DateTime<Utc> {
         if self.jitter_seconds == 0 {
             return time;
@@ -197,7 +197,7 @@ impl ScheduleTiming {
     }
 }
 
-/// The same instant without its fraction of a second.
+/// Truncates an instant to whole seconds.
 fn floor(at: DateTime<Utc>) -> DateTime<Utc> {
     at.with_nanosecond(0).unwrap_or(at)
 }

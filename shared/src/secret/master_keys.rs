@@ -13,14 +13,14 @@ use crate::id::TenantId;
 use crate::webhook::WebhookSecret;
 
 const KEY_BYTES: usize = 32;
-/// Bytes of a key's SHA-256 that name the key.
+/// The number of bytes of a key's SHA-256 that form the key's id.
 const ID_BYTES: usize = 8;
-/// Separates these ciphertexts from whatever else a key may be used for one day.
+/// A context string that separates these ciphertexts from other uses of the same key.
 const PURPOSE: &[u8] = b"skillet secret 1";
-/// The same for the secrets of webhooks.
+/// The context string for the secrets of webhooks.
 const WEBHOOK_PURPOSE: &[u8] = b"skillet webhook 1";
 
-/// The keys under which secrets are stored: a current one, which encrypts, and earlier ones, which still open.
+/// The master keys that encrypt stored secrets. The current key encrypts. Earlier keys only decrypt.
 #[derive(Clone)]
 pub struct MasterKeys {
     current: MasterKey,
@@ -33,39 +33,39 @@ struct MasterKey {
     key: LessSafeKey,
 }
 
-/// A secret as it is stored.
+/// An encrypted secret, as stored in the database.
 pub struct SealedValue {
     /// The value, encrypted and authenticated.
     pub ciphertext: Vec<u8>,
-    /// Used for this ciphertext only.
+    /// The nonce. It is used for this ciphertext only.
     pub nonce: Vec<u8>,
-    /// The key that opens it.
+    /// The id of the key that decrypts the ciphertext.
     pub key_id: String,
 }
 
-/// A text is no master key.
+/// The text is not a valid master key.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "a master key must be {KEY_BYTES} bytes in base64; `openssl rand -base64 {KEY_BYTES}` makes one"
+    "a master key must be {KEY_BYTES} bytes in base64; create one with `openssl rand -base64 {KEY_BYTES}`"
 )]
 pub struct MasterKeyError;
 
-/// A stored secret cannot be opened.
+/// The reason why a stored secret cannot be decrypted.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// Its key is not among ours.
+    /// The key is not configured.
     #[error("it was encrypted under the master key {key_id}, which is not configured here")]
     UnknownKey {
-        /// The key's name.
+        /// The id of the key.
         key_id: String,
     },
-    /// The row is not as it was written, or was written for another tenant or name.
-    #[error("what is stored is not what was encrypted under its name")]
+    /// The row was changed, or it was written for another tenant or name.
+    #[error("the stored value was changed or belongs to another secret")]
     Forged,
 }
 
 impl MasterKeys {
-    /// Reads keys, each of them 32 bytes in base64.
+    /// Parses master keys, each of which is 32 bytes in base64.
     pub fn parse<'a>(
         current: &str,
         earlier: impl IntoIterator<Item = &'a str>,
@@ -79,18 +79,18 @@ impl MasterKeys {
         })
     }
 
-    /// Names the key that encrypts.
+    /// The id of the key that encrypts.
     pub fn current_id(&self) -> &str {
         &self.current.id
     }
 
-    /// Encrypts a value for the secret of that tenant and name, and no other.
+    /// Encrypts a value and binds it to the tenant and the name of the secret.
     pub fn seal(&self, tenant: TenantId, name: &SecretName, value: &SecretValue) -> SealedValue {
         let place = place(tenant, name, &self.current.id);
         self.seal_at(place, value.expose())
     }
 
-    /// Decrypts what was stored for the secret of that tenant and name.
+    /// Decrypts the stored value of the secret of that tenant and name.
     pub fn open(
         &self,
         tenant: TenantId,
@@ -101,13 +101,13 @@ impl MasterKeys {
         self.open_at(place, sealed).map(SecretValue::unchecked)
     }
 
-    /// Encrypts the secret of a webhook for the row of that tenant and id, and no other.
+    /// Encrypts the secret of a webhook and binds it to the tenant and the id of the row.
     pub fn seal_webhook(&self, tenant: TenantId, id: Uuid, secret: &WebhookSecret) -> SealedValue {
         let place = webhook_place(tenant, id, &self.current.id);
         self.seal_at(place, secret.reveal())
     }
 
-    /// Decrypts the secret of a webhook that was stored in the row of that tenant and id.
+    /// Decrypts the stored secret of the webhook in the row of that tenant and id.
     pub fn open_webhook(
         &self,
         tenant: TenantId,
@@ -121,7 +121,7 @@ impl MasterKeys {
 
     fn seal_at(&self, place: Vec<u8>, text: &str) -> SealedValue {
         let MasterKey { id, key } = &self.current;
-        // Random, because several processes use the key: after 2^32 values two may share a nonce.
+        // A random nonce, because several processes use the key. Two nonces can collide after about 2^32 values.
         let nonce = rand::random::<[u8; NONCE_LEN]>();
         let mut ciphertext = text.as_bytes().to_vec();
         key.seal_in_place_append_tag(
@@ -163,7 +163,7 @@ fn webhook_place(tenant: TenantId, id: Uuid, key_id: &str) -> Vec<u8> {
     parts.concat()
 }
 
-/// The data to which a ciphertext is bound. All parts but the last have a fixed length or a length prefix.
+/// The associated data of a ciphertext. The parts are unambiguous because all but the last have a fixed length.
 fn place(tenant: TenantId, name: &SecretName, key_id: &str) -> Vec<u8> {
     let parts: [&[u8]; 4] = [
         PURPOSE,
@@ -185,12 +185,12 @@ impl MasterKey {
     }
 }
 
-/// A new master key, in the form in which it is configured.
+/// Generates a new master key, in the format of the configuration.
 pub fn generate_master_key() -> String {
     STANDARD.encode(rand::random::<[u8; KEY_BYTES]>())
 }
 
-/// The names of the keys; they say nothing of the keys.
+/// Shows only the ids of the keys, which reveal nothing about the keys.
 impl fmt::Debug for MasterKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let earlier: Vec<_> = self.earlier.iter().map(|key| &key.id).collect();

@@ -5,18 +5,18 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The longest name, in characters.
+/// The longest name in characters.
 const MAX_CHARS: usize = 64;
 
-/// Variables that the sandbox sets, or out of which shells, loaders and programs take instructions.
+/// Environment variables that the sandbox sets or that control shells, loaders and programs.
 const RESERVED: [&str; 3] = [
-    // What the sandbox sets, and a session in general.
+    // Variables of the sandbox and of sessions in general.
     "PATH HOME LANG LANGUAGE TZ TZDIR TERM TERMCAP TERMINFO TMPDIR TMP TEMP PWD OLDPWD SHELL USER LOGNAME MAIL HOSTNAME",
-    // What bash reads, or sets itself.
+    // Variables that bash reads or sets.
     "BASH BASHOPTS BASHPID CDPATH DIRSTACK ENV EUID EXECIGNORE FIGNORE FUNCNAME FUNCNEST GLOBIGNORE GROUPS IFS LINENO \
      OPTARG OPTERR OPTIND PIPESTATUS POSIXLY_CORRECT PPID PROMPT_COMMAND PS0 PS1 PS2 PS3 PS4 RANDOM REPLY SECONDS \
      SHELLOPTS SHLVL SRANDOM TIMEFORMAT TMOUT UID",
-    // What makes programs load or start something else.
+    // Variables that make programs load or start something else.
     "BROWSER CURL_CA_BUNDLE CURL_HOME EDITOR GCONV_PATH JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS LESSOPEN MAKEFLAGS \
      NODE_EXTRA_CA_CERTS NODE_OPTIONS NODE_PATH OPENSSL_CONF OPENSSL_MODULES PAGER REQUESTS_CA_BUNDLE RUBYLIB RUBYOPT \
      SSL_CERT_DIR SSL_CERT_FILE VISUAL",
@@ -37,7 +37,7 @@ const RESERVED_BEGINNINGS: [&str; 12] = [
 ];
 const RESERVED_ENDING: &str = "_PROXY";
 
-/// A secret's name, which is also the variable in which a skill finds it.
+/// The name of a secret. It is also the name of the environment variable that contains the value.
 #[derive(
     Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, ToSchema, sqlx::Type,
 )]
@@ -46,24 +46,24 @@ const RESERVED_ENDING: &str = "_PROXY";
 #[schema(value_type = String, example = "SUPABASE_KEY", pattern = "^[A-Z][A-Z0-9_]{0,63}$")]
 pub struct SecretName(String);
 
-/// A text is no name of a secret.
+/// The reason why a text is not a valid name of a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretNameError {
-    /// It cannot be the name of a variable.
+    /// The text is not a valid variable name.
     #[error(
-        "a secret's name must be a capital letter and at most 63 more capital letters, digits or underscores"
+        "a secret's name must begin with a capital letter and have at most {MAX_CHARS} capital letters, digits and underscores"
     )]
     Form,
-    /// It is a variable that means something already.
+    /// The variable has another meaning already.
     #[error(
-        "a secret cannot be named `{0}`, for shells, loaders or programs go by that variable (as by PATH, LANG, LD_*, \
-         GIT_*, PYTHON* and *_PROXY); take a name that only your skill knows, e.g. APP_{0}"
+        "a secret cannot be named `{0}`, which is reserved: shells, loaders or programs read this variable (like PATH, \
+         LANG, LD_*, GIT_*, PYTHON* and *_PROXY); use a name that only your skill reads, e.g. APP_{0}"
     )]
     Reserved(String),
 }
 
 impl SecretName {
-    /// The name, if the text can be one.
+    /// Parses a name.
     pub fn parse(text: &str) -> Result<Self, SecretNameError> {
         let is_capital = |byte: u8| byte.is_ascii_uppercase();
         let may_follow = |byte: u8| is_capital(byte) || byte.is_ascii_digit() || byte == b'_';

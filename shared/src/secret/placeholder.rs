@@ -1,27 +1,27 @@
-//! Placeholders of secrets in texts: `{{secret:NAME}}`.
+//! Secret placeholders in texts: `{{secret:NAME}}`.
 
 use super::{SecretName, SecretNameError};
 
 const BEGIN: &str = "{{secret:";
 const END: &str = "}}";
 
-/// A text in which a place for a secret cannot be read.
+/// A placeholder in a text is malformed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlaceholderError {
-    /// It begins and does not end.
+    /// The placeholder has no end.
     #[error("`{BEGIN}` has no `{END}` after it")]
     Open,
-    /// The name is not that of a secret.
+    /// The name is not a valid name of a secret.
     #[error(transparent)]
     Name(#[from] SecretNameError),
 }
 
-/// Whether a text names a secret.
+/// Whether a text contains a placeholder.
 pub fn is_in(text: &str) -> bool {
     text.contains(BEGIN)
 }
 
-/// The secrets that a text names.
+/// The secrets that the placeholders of a text name.
 pub fn names(text: &str) -> Result<Vec<SecretName>, PlaceholderError> {
     let mut names = Vec::new();
     fill(text, |name| {
@@ -31,7 +31,7 @@ pub fn names(text: &str) -> Result<Vec<SecretName>, PlaceholderError> {
     Ok(names)
 }
 
-/// The text with what `find` says in the places of names.
+/// Replaces each placeholder with the text that `find` returns for its name.
 pub fn fill<'t, 'v, E: From<PlaceholderError>>(
     text: &'t str,
     mut find: impl FnMut(&'t str) -> Result<&'v str, E>,

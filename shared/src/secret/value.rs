@@ -5,32 +5,30 @@ use secrecy::{ExposeSecret, SecretString};
 const MIN_BYTES: usize = 8;
 const MAX_BYTES: usize = 64 * 1024;
 
-/// What is secret. It is shown to nobody who does not ask for it by [`expose`](Self::expose), its `Debug`
-/// included, and overwritten in memory when it goes.
+/// The value of a secret. Only [`expose`](Self::expose) reveals it, its `Debug` does not. It is overwritten in memory
+/// when it is dropped.
 #[derive(Clone, Debug)]
 pub struct SecretValue(SecretString);
 
-/// A text cannot be a secret's value.
+/// The reason why a text cannot be the value of a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SecretValueError {
-    /// It could not be distinguished from other text.
+    /// The value is too short to be distinguished from other text.
     #[error(
         "must have at least {MIN_BYTES} bytes, not counting spaces at its ends: in logs and results, a shorter value \
          would be redacted wherever the same text appears by chance"
     )]
     TooShort,
-    /// It does not fit into a variable.
-    #[error(
-        "must have at most {MAX_BYTES} bytes; a skill gets it in a variable of its environment"
-    )]
+    /// The value is too long for an environment variable.
+    #[error("must have at most {MAX_BYTES} bytes; a skill receives it in an environment variable")]
     TooLong,
-    /// No variable can hold it.
-    #[error("must not contain NUL: no variable of an environment can hold one")]
+    /// The value contains NUL, which an environment variable cannot contain.
+    #[error("must not contain NUL, which an environment variable cannot contain")]
     Nul,
 }
 
 impl SecretValue {
-    /// The value, if the text can be one.
+    /// Checks a value.
     pub fn parse(text: String) -> Result<Self, SecretValueError> {
         let value = Self::unchecked(text);
         let text = value.expose();
@@ -45,12 +43,12 @@ impl SecretValue {
         }
     }
 
-    /// A value that was checked before it was stored.
+    /// Wraps a value that was checked before it was stored.
     pub(super) fn unchecked(text: String) -> Self {
         Self(text.into())
     }
 
-    /// The value itself.
+    /// Returns the value in plain text.
     pub fn expose(&self) -> &str {
         self.0.expose_secret()
     }

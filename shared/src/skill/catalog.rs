@@ -1,4 +1,4 @@
-//! The catalog of built-in skills.
+//! The catalog of skills in this process: built-in skills and those of the operator's folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,27 +10,27 @@ use super::{Files, Need, Program, Skill, SkillOrigin, Unreadable};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../skills");
 
-/// All skills that this process has, by name.
+/// All skills in this process by name.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     skills: BTreeMap<String, Arc<Skill>>,
-    /// Those that the operator's folder has added or replaced.
+    /// The names of the skills that the operator's folder added or replaced.
     from_directory: BTreeSet<String>,
 }
 
-/// A skill cannot be read.
+/// A skill in the catalog cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("the skill in {}", path.display())]
 pub struct CatalogError {
-    /// Its folder.
+    /// The folder of the skill.
     pub path: PathBuf,
-    /// Why.
+    /// The reason.
     #[source]
     pub cause: Unreadable,
 }
 
 impl Catalog {
-    /// The built-in skills, and those in the folders of `directory`, which may replace them.
+    /// Loads the built-in skills and the skills in `directory`, which can replace built-in ones.
     pub fn load(directory: Option<&Path>) -> Result<Self, CatalogError> {
         let mut catalog = Self::built_in()?;
         let Some(directory) = directory else {
@@ -89,7 +89,7 @@ impl Catalog {
         Ok(())
     }
 
-    /// Where the skill of that name comes from.
+    /// Whether the skill is built in or from the operator's folder.
     pub fn origin(&self, name: &str) -> SkillOrigin {
         if self.from_directory.contains(name) {
             SkillOrigin::Directory
@@ -98,22 +98,22 @@ impl Catalog {
         }
     }
 
-    /// The skill of that name.
+    /// Returns a skill by name.
     pub fn get(&self, name: &str) -> Option<&Arc<Skill>> {
         self.skills.get(name)
     }
 
-    /// All skills by name.
+    /// All skills, ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Skill>> {
         self.skills.values()
     }
 
-    /// All names.
+    /// The names of all skills.
     pub fn names(&self) -> Vec<String> {
         self.skills.keys().cloned().collect()
     }
 
-    /// Every program that some skill asks for.
+    /// The programs that any skill requires or can use.
     pub fn programs(&self) -> BTreeSet<&Program> {
         self.iter()
             .flat_map(|skill| skill.programs.iter().chain(&skill.optional))
@@ -140,9 +140,9 @@ mod tests {
                 skill.name,
                 ToolName::SetOutput
             );
-            // The name of this one is a word of its own.
+            // `browser` is also an English word.
             let instructions = skill.instructions.replace("`browser`", "dom_search");
-            // Names of other agents are words of English: "Read it again".
+            // Portable tool names are English words: "Read it again".
             for word in instructions
                 .split(|char: char| !char.is_ascii_alphanumeric() && !matches!(char, '_' | '.'))
                 .map(|word| word.trim_end_matches('.'))

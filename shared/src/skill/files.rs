@@ -1,4 +1,4 @@
-//! The files of a skill: its `SKILL.md` and the files beside it.
+//! The files of a skill: its `SKILL.md` and all other files in its folder.
 
 mod capped;
 mod collect;
@@ -19,68 +19,68 @@ pub use limits::MAX_PACKED_BYTES;
 pub use path::{FilePath, PathError};
 pub use refusal::{FilesError, FilesRefusal};
 
-/// The name of the file that makes a folder a skill.
+/// The name of the required file of a skill.
 const SKILL_FILE: &str = "SKILL.md";
 
-/// The files of a skill, by path from its folder.
+/// The files of a skill, by path relative to the skill's folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Files(BTreeMap<FilePath, SkillFile>);
 
-/// One of them.
+/// A file of a skill.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SkillFile {
-    /// Whether it can be run as a program.
+    /// Whether the file is executable.
     pub is_executable: bool,
-    /// What it holds.
+    /// The content of the file.
     pub content: Bytes,
 }
 
 impl Files {
-    /// What a skill's `SKILL.md` says, if there is one.
+    /// The content of the skill's `SKILL.md`, if there is one.
     pub fn skill_file(&self) -> Option<&Bytes> {
         self.0.get(SKILL_FILE).map(|file| &file.content)
     }
 
-    /// All of them, by path.
+    /// All files, ordered by path.
     pub fn iter(&self) -> impl Iterator<Item = (&FilePath, &SkillFile)> {
         self.0.iter()
     }
 
-    /// All but the `SKILL.md`, by path.
+    /// All files except `SKILL.md`, ordered by path.
     pub fn beside(&self) -> impl Iterator<Item = (&FilePath, &SkillFile)> {
         self.0
             .iter()
             .filter(|(path, _)| path.as_str() != SKILL_FILE)
     }
 
-    /// How many there are.
+    /// The number of files.
     pub fn count(&self) -> usize {
         self.0.len()
     }
 
-    /// The bytes of all.
+    /// The total size of all files in bytes.
     pub fn bytes(&self) -> usize {
         self.0.values().map(|file| file.content.len()).sum()
     }
 
-    /// All of them in the one form that they are stored in: a tar archive in the order of their paths, with
-    /// nothing in it that is not in the files. Equal files make equal bytes.
+    /// Packs the files in the canonical form for storage: a tar archive, ordered by path, without other metadata.
+    /// Equal files produce equal bytes.
     pub fn pack(&self) -> Vec<u8> {
         tar::pack(self)
     }
 
-    /// The same as a tar.gz, to be sent.
+    /// Packs the same archive as a tar.gz, for transfer.
     pub fn pack_gzip(&self) -> Vec<u8> {
         tar::pack_gzip(self)
     }
 
-    /// SHA-256 of [`Files::pack`], hexadecimal.
+    /// The SHA-256 of [`Files::pack`], in hexadecimal.
     pub fn digest(&self) -> String {
         hex::encode(Sha256::digest(self.pack()))
     }
 
-    /// The files from where their `SKILL.md` is: at the top, or in the one folder in which all are, whose name
-    /// comes with them.
+    /// Makes the paths relative to the folder with the `SKILL.md`. This folder is the root, or the only folder at the
+    /// root; in the second case its name is returned too.
     fn rooted(self) -> Result<(Option<String>, Self), FilesError> {
         if self.skill_file().is_some() {
             return Ok((None, self));

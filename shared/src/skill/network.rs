@@ -1,4 +1,4 @@
-//! Network access of a skill's commands, as its front matter declares it.
+//! Network access of a skill's commands, as declared in its front matter.
 
 mod value;
 
@@ -10,34 +10,34 @@ use crate::host::{HostError, HostName};
 
 pub use value::{ParameterError, ValueError};
 
-/// Hosts that a skill may name. Each may cost its jobs two listeners, and all listeners of a job are
-/// handed over in one message, which holds 253.
+/// The maximum number of hosts in a declaration. Each host can need two listeners per job. All listeners of a job are
+/// passed in one message, which can hold 253.
 pub const MAX_HOSTS: usize = 64;
 
-/// Network access of a skill's commands.
+/// The network access of a skill's commands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Network {
-    /// Nothing.
+    /// No network access.
     None,
-    /// Any public host that serves the web.
+    /// All public hosts, on the ports of the web.
     Public,
-    /// These hosts.
+    /// These hosts only.
     Hosts(Vec<HostSource>),
 }
 
-/// The source of a host.
+/// The source of a host rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostSource {
-    /// The skill.
+    /// A host that the skill names.
     Fixed(HostRule),
-    /// The job's parameter of this name: a URL or `host[:port]`, or a list of them.
+    /// The job's parameter with this name: a URL or `host[:port]`, or a list of them.
     Parameter(String),
-    /// The tenant's secret of this name: a URL or `host[:port]`.
+    /// The tenant's secret with this name: a URL or `host[:port]`.
     Secret(String),
 }
 
-/// Hosts and the ports on them.
+/// Hosts and their ports.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostRule {
     /// The hosts.
@@ -46,43 +46,43 @@ pub struct HostRule {
     pub ports: Ports,
 }
 
-/// The hosts.
+/// A pattern for host names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HostPattern {
-    /// The one of this name.
+    /// The host with this name.
     Exact(HostName),
-    /// Those whose names end in a dot and this name, but not that of this name itself.
+    /// All subdomains of this name, but not the name itself.
     Below(HostName),
 }
 
-/// Ports of a host.
+/// The ports of a host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ports {
-    /// Those of the web: 443 and 80.
+    /// The ports of the web: 443 and 80.
     Web,
-    /// This one.
+    /// A single port.
     One(u16),
 }
 
-/// An error in a declaration.
+/// An error in a network declaration.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NetworkError {
-    /// `none` or `public` beside something else.
-    #[error("`{0}` stands alone: leave it out, or everything else")]
+    /// `none` or `public` is combined with other words.
+    #[error("`{0}` cannot be combined with other entries: remove it or the others")]
     NotAlone(String),
-    /// Every host.
-    #[error("`{0}` is every host: write `public`, or `*.` and the name that they have in common")]
+    /// The pattern matches every host.
+    #[error("`{0}` means every host: write `public`, or `*.` and the domain of the hosts")]
     Everything(String),
-    /// A URL where hosts are declared.
+    /// A URL is given instead of a host.
     #[error("`{0}` is a URL: write its host, and a colon and its port if it is not 443 or 80")]
     Url(String),
-    /// The sandbox itself, which is always reachable.
-    #[error("`{0}` is the sandbox itself, which is always reachable: leave it out")]
+    /// The host is the sandbox itself, which is always reachable.
+    #[error("`{0}` is the sandbox itself, which is always reachable: remove it")]
     Localhost(String),
-    /// No name of a parameter or secret.
-    #[error("`{0}` lacks the name: letters, digits, `_` and `-`, as in `parameter:url`")]
+    /// The name of the parameter or secret is missing or invalid.
+    #[error("`{0}` needs a name of letters, digits, `_` and `-`, as in `parameter:url`")]
     Source(String),
-    /// Not a host.
+    /// The word is not a valid host.
     #[error("`{word}`: {cause}")]
     Host {
         /// The word.
@@ -90,13 +90,13 @@ pub enum NetworkError {
         /// The problem.
         cause: HostError,
     },
-    /// More than there can be.
-    #[error("names more than {MAX_HOSTS} hosts: use `*.` and the name that some have in common")]
+    /// The declaration has too many hosts.
+    #[error("names more than {MAX_HOSTS} hosts: use `*.` and a domain for several hosts")]
     TooMany,
 }
 
 impl Network {
-    /// Reads the words of a declaration.
+    /// Parses the words of a declaration.
     pub fn parse<'a>(words: impl IntoIterator<Item = &'a str>) -> Result<Self, NetworkError> {
         let words: Vec<&str> = words.into_iter().collect();
         if let Some(alone) = words
@@ -123,7 +123,7 @@ impl Network {
         })
     }
 
-    /// The names of the parameters that hosts come from.
+    /// The names of the parameters that contain hosts.
     pub fn parameters(&self) -> impl Iterator<Item = &str> {
         self.sources().filter_map(|source| match source {
             HostSource::Parameter(name) => Some(name.as_str()),
@@ -131,7 +131,7 @@ impl Network {
         })
     }
 
-    /// The names of the secrets that hosts come from.
+    /// The names of the secrets that contain hosts.
     pub fn secrets(&self) -> impl Iterator<Item = &str> {
         self.sources().filter_map(|source| match source {
             HostSource::Secret(name) => Some(name.as_str()),
@@ -195,7 +195,7 @@ fn source_name(word: &str, name: &str) -> Result<String, NetworkError> {
 }
 
 impl Ports {
-    /// Each of them.
+    /// The port numbers.
     pub fn as_slice(&self) -> &[u16] {
         match self {
             Self::Web => &[443, 80],
@@ -286,15 +286,15 @@ mod tests {
         let wrong = [
             (
                 "none github.com",
-                "`none` stands alone: leave it out, or everything else",
+                "`none` cannot be combined with other entries: remove it or the others",
             ),
             (
                 "github.com public",
-                "`public` stands alone: leave it out, or everything else",
+                "`public` cannot be combined with other entries: remove it or the others",
             ),
             (
                 "*",
-                "`*` is every host: write `public`, or `*.` and the name that they have in common",
+                "`*` means every host: write `public`, or `*.` and the domain of the hosts",
             ),
             (
                 "https://github.com/a",
@@ -302,19 +302,19 @@ mod tests {
             ),
             (
                 "localhost:8080",
-                "`localhost:8080` is the sandbox itself, which is always reachable: leave it out",
+                "`localhost:8080` is the sandbox itself, which is always reachable: remove it",
             ),
             (
                 "parameter:",
-                "`parameter:` lacks the name: letters, digits, `_` and `-`, as in `parameter:url`",
+                "`parameter:` needs a name of letters, digits, `_` and `-`, as in `parameter:url`",
             ),
             (
                 "secret:a/b",
-                "`secret:a/b` lacks the name: letters, digits, `_` and `-`, as in `parameter:url`",
+                "`secret:a/b` needs a name of letters, digits, `_` and `-`, as in `parameter:url`",
             ),
             (
                 "10.0.0.1:443",
-                "`10.0.0.1:443`: an address is not accepted: name the host",
+                "`10.0.0.1:443`: an IP address is not accepted: use a host name",
             ),
             (
                 "github.com:0",

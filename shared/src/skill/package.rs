@@ -1,18 +1,18 @@
-//! The packages that bring the programs of skills.
+//! Packages that contain the programs of skills.
 
 use std::fmt;
 
-/// What brings a program.
+/// The package of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Package<'a> {
     Debian(&'static str),
-    /// Where Debian's is missing or too old.
+    /// Used if the Debian package is missing or too old.
     Python(&'a str),
 }
 
 use Package::{Debian, Python};
 
-/// Programs and the packages that bring them. `scripts/install-programs` installs these.
+/// Programs and their packages. `scripts/install-programs` installs these packages.
 const PACKAGES: [(&str, Package<'static>); 32] = [
     ("bash", Debian("bash")),
     ("chromium", Debian("chromium")),
@@ -48,10 +48,10 @@ const PACKAGES: [(&str, Package<'static>); 32] = [
     ("zip", Debian("zip")),
 ];
 
-/// The package that brings a program, if it is known.
+/// Describes the package that contains a program, if it is known.
 pub(super) fn of(program: &impl ToString) -> Option<String> {
     let name = program.to_string();
-    // These are packages themselves.
+    // These names are package names already.
     if let Some(package) = name.strip_prefix("pip:") {
         return Some(Python(package).to_string());
     }

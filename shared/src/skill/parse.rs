@@ -1,4 +1,4 @@
-//! Parsing `SKILL.md`.
+//! The parser for `SKILL.md`.
 
 mod allowed_tools;
 mod front_matter;
@@ -23,46 +23,46 @@ use parameters::parameters;
 use programs::programs;
 use warnings::warnings;
 
-/// What a job may ask for, too.
+/// The maximum timeout of a job in seconds. Job requests have the same maximum.
 const MAX_TIMEOUT_SECONDS: u32 = 86_400;
-/// The most replies that the model may give.
+/// The maximum number of model replies.
 const MAX_ITERATIONS: u32 = 1000;
-/// The most tokens that a reply may have.
+/// The maximum number of tokens of a reply.
 const MAX_TOKENS: u32 = 200_000;
-/// How long a command may run unless its skill says otherwise.
+/// The default timeout of a command in seconds.
 const DEFAULT_COMMAND_SECONDS: u32 = 120;
-/// The longest that a command may run.
+/// The maximum timeout of a command in seconds.
 const MAX_COMMAND_SECONDS: u32 = 3600;
-/// More than the models read at once.
+/// The maximum size of a tool's output for the model. It is more than models read at once.
 const MAX_OUTPUT_CHARS: usize = 1_000_000;
 
-/// What is wrong with a `SKILL.md`.
+/// The reason why a `SKILL.md` is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum SkillError {
-    /// It does not begin with `---`, or that has no end.
+    /// The front matter is missing or has no end.
     #[error("it must begin with front matter: YAML between two lines `---`")]
     NoFrontMatter,
-    /// It is not UTF-8, or has a NUL in it.
+    /// The text is not UTF-8 or contains NUL.
     #[error("it must be text in UTF-8")]
     NotText,
-    /// The front matter is not what the format wants.
+    /// The front matter is not valid YAML of the format.
     #[error("its front matter cannot be read: {0}")]
     Yaml(String),
-    /// The name is not that of its folder, or not of the format.
+    /// The name differs from the name of the folder, or is not valid.
     #[error(
         "its name must be `{folder}` like its folder: lower-case letters, digits and single hyphens, at most 64"
     )]
     Name {
-        /// The folder.
+        /// The name of the folder.
         folder: String,
     },
-    /// The name is not of the format.
+    /// The name is not valid.
     #[error("its name must be lower-case letters, digits and single hyphens, at most 64")]
     NotAName,
-    /// A field holds what it cannot.
+    /// A field has an invalid value.
     #[error("`{field}`: {problem}")]
     Field {
-        /// Which.
+        /// The name of the field.
         field: &'static str,
         /// The problem.
         problem: String,
@@ -70,12 +70,12 @@ pub enum SkillError {
 }
 
 impl Skill {
-    /// Reads the text of the `SKILL.md` of a folder.
+    /// Parses the text of the `SKILL.md` in a folder.
     pub fn parse(folder: &str, text: &str, digest: String) -> Result<Self, SkillError> {
         Self::parse_as(Some(folder), text, digest)
     }
 
-    /// The same where the folder may have no name.
+    /// Parses the text of a `SKILL.md`. `folder` is the name of its folder, if known.
     pub(super) fn parse_as(
         folder: Option<&str>,
         text: &str,
@@ -85,7 +85,7 @@ impl Skill {
         check_name(folder, &front.name)?;
         let length = front.description.chars().count();
         if !(1..=1024).contains(&length) {
-            let problem = format!("must have 1 to 1024 characters and has {length}");
+            let problem = format!("must have 1 to 1024 characters, but has {length}");
             return Err(field("description", &problem));
         }
         let ours = |key: &str| {
@@ -141,7 +141,7 @@ impl Skill {
     }
 }
 
-/// Whether the text can be the name of a skill, or of an agent.
+/// Whether the text is a valid name of a skill or an agent.
 pub fn is_name(name: &str) -> bool {
     let plain = name
         .chars()
@@ -175,7 +175,7 @@ fn kind(name: &'static str, word: &str) -> Result<OutputKind, SkillError> {
     serde_json::from_value(Value::from(word)).map_err(|_| {
         field(
             name,
-            &format!("`{word}` is none of image, audio, video, document, html"),
+            &format!("`{word}` is not one of image, audio, video, document, html"),
         )
     })
 }
@@ -238,7 +238,7 @@ fn check_name(folder: Option<&str>, name: &str) -> Result<(), SkillError> {
     }
 }
 
-/// `NAME` is required, `NAME?` is not, and of `ONE|OTHER` one is.
+/// Parses the declared secrets. `NAME` is required, `NAME?` is optional, and `ONE|OTHER` requires one of them.
 fn secrets(value: Option<&str>) -> Result<Vec<SecretNeed>, SkillError> {
     const NAME: &str = "skillet.secrets";
     let mut secrets: Vec<SecretNeed> = Vec::new();
@@ -272,14 +272,14 @@ fn network(
         .parameters()
         .find(|name| parameters["properties"].get(name).is_none())
     {
-        let problem = format!("`parameter:{unknown}` is not one of the skillet.parameters");
+        let problem = format!("`parameter:{unknown}` is not declared in skillet.parameters");
         return Err(field(NAME, &problem));
     }
     if let Some(unknown) = network
         .secrets()
         .find(|name| secrets.iter().all(|need| need.name.as_str() != *name))
     {
-        let problem = format!("`secret:{unknown}` is not one of the skillet.secrets");
+        let problem = format!("`secret:{unknown}` is not declared in skillet.secrets");
         return Err(field(NAME, &problem));
     }
     Ok(network)
@@ -345,7 +345,7 @@ mod tests {
 "##;
         assert_eq!(
             error(schema),
-            "`skillet.parameters`: refers with `$ref`; write out what is there"
+            "`skillet.parameters`: `$ref` is not supported; inline the schema"
         );
     }
 
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(hooks.hooks.confirm.len(), 2);
         let error = skill("  skillet.log: bash\n").unwrap_err().to_string();
         assert!(
-            error.starts_with("`skillet.log`: `bash`: no tool has a name like that"),
+            error.starts_with("`skillet.log`: `bash`: the pattern matches no tool name"),
             "{error}"
         );
     }
@@ -366,17 +366,17 @@ mod tests {
         let error = skill("  skillet.network: parameter:url\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`skillet.network`: `parameter:url` is not one of the skillet.parameters"
+            "`skillet.network`: `parameter:url` is not declared in skillet.parameters"
         );
         let error = skill("  skillet.network: secret:KEY\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`skillet.network`: `secret:KEY` is not one of the skillet.secrets"
+            "`skillet.network`: `secret:KEY` is not declared in skillet.secrets"
         );
         let error = skill("  skillet.network: 127.0.0.1\n").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`skillet.network`: `127.0.0.1`: an address is not accepted: name the host"
+            "`skillet.network`: `127.0.0.1`: an IP address is not accepted: use a host name"
         );
     }
 }

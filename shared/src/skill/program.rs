@@ -1,28 +1,28 @@
-//! Programs that skills need, and the packages that bring them.
+//! Programs that skills need, and the packages that contain them.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use super::package;
 
-/// Something that commands may need: `pdftotext`, `python3:docx`, `pip:python-docx`, `node:docx`.
+/// A program or package for commands: `pdftotext`, `python3:docx`, `pip:python-docx`, `node:docx`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Program {
     /// A program on the `PATH`.
     Command(String),
     /// A module that `python3` can import.
     PythonModule(String),
-    /// A distribution package of Python, as a `requirements.txt` names it.
+    /// A Python distribution package, by its name in a `requirements.txt`.
     PythonPackage(String),
     /// A package that `node` can require.
     NodePackage(String),
 }
 
-/// One of these must be there.
+/// A need with alternatives, one of which must be installed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Need(pub Vec<Program>);
 
-/// A text is no program.
+/// The text is not a valid program name.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is neither a program (`pdftotext`) nor a module of one (`python3:docx`, `node:docx`)"
@@ -30,14 +30,14 @@ pub struct Need(pub Vec<Program>);
 pub struct NotAProgram(String);
 
 impl Program {
-    /// Reads a name as skills write it and workers report it.
+    /// Parses a name in the syntax of skills and worker reports.
     pub fn parse(text: &str) -> Result<Self, NotAProgram> {
         let error = || NotAProgram(text.to_owned());
         let plain = |name: &str, others: &str| {
             let is_plain = |char: char| char.is_ascii_alphanumeric() || others.contains(char);
             (!name.is_empty() && name.chars().all(is_plain)).then(|| name.to_owned())
         };
-        // Probes are written with these names, so no character may mean anything there.
+        // The names are inserted into probe scripts, so special characters are not allowed.
         let program = match text.split_once(':') {
             None => plain(text, "_-.+").map(Self::Command),
             Some(("python3", module)) => plain(module, "_.").map(Self::PythonModule),
@@ -61,7 +61,7 @@ impl fmt::Display for Program {
 }
 
 impl Need {
-    /// Reads the alternatives of a need: `magick|convert`.
+    /// Parses the alternatives of a need: `magick|convert`.
     pub fn parse(text: &str) -> Result<Self, NotAProgram> {
         text.split('|')
             .map(Program::parse)
@@ -69,19 +69,19 @@ impl Need {
             .map(Self)
     }
 
-    /// Its alternatives as skills write them: `magick|convert`.
+    /// The alternatives in the syntax of skills: `magick|convert`.
     pub fn as_text(&self) -> String {
         let names: Vec<_> = self.0.iter().map(Program::to_string).collect();
         names.join("|")
     }
 
-    /// Whether one of them is installed.
+    /// Whether one of the alternatives is installed.
     pub fn is_met(&self, installed: &BTreeSet<Program>) -> bool {
         self.0.iter().any(|program| installed.contains(program))
     }
 }
 
-/// Its alternatives, and the package that brings the first of them.
+/// Shows the alternatives, and the package of the first alternative with a known package.
 impl fmt::Display for Need {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = self.0.iter().map(Program::to_string).collect();

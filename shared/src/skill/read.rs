@@ -1,33 +1,33 @@
-//! Reading a skill from its files.
+//! Construction of a skill from its files.
 
 use super::files::{Files, FilesError, FilesRefusal};
 use super::requirements::requirements;
 use super::{Skill, SkillError};
 
-/// The most needs and the most secrets of a skill: each is looked for.
+/// The maximum number of needs, and of secrets, of a skill. Each one is looked up.
 const MAX_NEEDS: usize = 64;
 
-/// Why a skill cannot be read.
+/// The reason why a skill cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// The file system failed.
+    /// The file system reported an error.
     #[error("cannot be read")]
     Io(#[from] std::io::Error),
-    /// Its files are not those of a skill.
+    /// The files do not form a valid skill.
     #[error(transparent)]
     Files(#[from] FilesError),
-    /// Its text is wrong.
+    /// The `SKILL.md` is invalid.
     #[error("is not valid")]
     Skill(#[from] SkillError),
 }
 
 impl Skill {
-    /// Reads files as a skill. Its name must be that of the folder, if that has one.
+    /// Reads a skill from its files. The skill's name must match the name of the folder, if the folder has one.
     pub fn read(folder: Option<&str>, files: Files) -> Result<Self, Unreadable> {
         let missing = || FilesError::of_all(FilesRefusal::NoSkillFile);
         let text = files.skill_file().ok_or_else(missing)?;
         let text = std::str::from_utf8(text).map_err(|_| SkillError::NotText)?;
-        // The database takes none, and no text has one.
+        // The database does not accept NUL, and real text does not contain it.
         if text.contains('\0') {
             return Err(SkillError::NotText.into());
         }
@@ -52,7 +52,7 @@ impl Skill {
         Ok(Self { files, ..skill })
     }
 
-    /// Unpacks an archive and reads what is in it. Blocks.
+    /// Unpacks an archive and reads the skill in it. Blocking.
     pub fn unpack(archive: &[u8]) -> Result<Self, Unreadable> {
         let (folder, files) = Files::unpack(archive)?;
         Self::read(folder.as_deref(), files)

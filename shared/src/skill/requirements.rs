@@ -1,4 +1,4 @@
-//! The packages that a skill's `requirements.txt` and `package.json` name.
+//! The packages in a skill's `requirements.txt` and `package.json`.
 
 use std::collections::BTreeSet;
 
@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::{Files, Need, Program};
 
-/// The folders in which the files are looked for, from that of the `SKILL.md`.
+/// The folders in which the two files are searched, relative to the `SKILL.md`.
 const FOLDERS: [&str; 2] = ["", "scripts/"];
-/// The most packages of a skill. It can be run without them, so others are left out.
+/// The maximum number of packages of a skill. The packages are optional, so the rest is ignored.
 const MAX_PACKAGES: usize = 32;
 
-/// The packages that a skill's files ask for. They are needs that can be done without: many skills name packages for
-/// what they rarely do.
+/// The packages that a skill's files name. They are optional, because many skills name packages that they rarely use.
 pub(super) fn requirements(files: &Files) -> Vec<Need> {
     let text = |name: &str| {
         let found = files.beside().find(|(path, _)| path.as_str() == name);
@@ -31,7 +30,7 @@ pub(super) fn requirements(files: &Files) -> Vec<Need> {
     needs.map(|program| Need(vec![program])).collect()
 }
 
-/// The names in a `requirements.txt`. Options, paths and addresses are left out.
+/// The package names in a `requirements.txt`. Options, paths and URLs are ignored.
 fn python(text: &str) -> impl Iterator<Item = Program> {
     text.lines().filter_map(|line| {
         let line = line.split('#').next()?.trim();

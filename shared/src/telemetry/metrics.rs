@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus.
+//! Metrics in the text formats of Prometheus.
 
 mod plain;
 mod process;
@@ -21,17 +21,17 @@ use crate::db::Pool;
 use crate::job::{Job, Outcome, Status};
 use process::ProcessCollector;
 
-/// The texts in which metrics can be shown.
+/// A text format for metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TextFormat {
-    /// Prometheus 0.0.4, which every scraper reads.
+    /// The Prometheus text format 0.0.4, which every scraper supports.
     Plain,
     /// OpenMetrics 1.0.0.
     OpenMetrics,
 }
 
 impl TextFormat {
-    /// Its media type.
+    /// The media type.
     pub fn content_type(self) -> &'static str {
         match self {
             Self::Plain => "text/plain; version=0.0.4; charset=utf-8",
@@ -40,23 +40,23 @@ impl TextFormat {
     }
 }
 
-/// Values of one label that a client may choose; what is beyond them is [`OTHER`].
+/// The maximum number of values of a label that clients choose. Further values become [`OTHER`].
 const MAX_VALUES: usize = 100;
 
-/// Stands for the values of a label that are too many.
+/// The label value for values beyond the limit.
 const OTHER: &str = "other";
 
-/// Labels whose values we have written down.
+/// Labels with values that are fixed in the code.
 pub type Labels<const N: usize> = [(&'static str, &'static str); N];
 
-/// Durations by labels.
+/// Histograms of durations, by label.
 pub type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 
-/// The metrics of this process. Clones share their counters.
+/// The metrics of this process. Clones share them.
 #[derive(Clone)]
 pub struct Metrics {
     registry: Arc<Mutex<Registry>>,
-    /// The metrics whose names have no prefix.
+    /// Metrics whose names have no prefix.
     process: Arc<Registry>,
     pools: Arc<Mutex<Vec<(&'static str, Pool)>>>,
     connections: Family<Labels<2>, Gauge>,
@@ -83,7 +83,7 @@ impl Default for Metrics {
             durations: Family::new_with_constructor(long),
         };
         let version = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
-        lock(&metrics.registry).register("build", "The program", version);
+        lock(&metrics.registry).register("build", "The version of the program", version);
         let connections = metrics.connections.clone();
         metrics.add(
             "database_connections",
@@ -107,30 +107,30 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// Adds a metric, and gives it back. Its name gets the prefix `skillet_`, and a counter's the suffix `_total`.
+    /// Registers a metric and returns it. Its name gets the prefix `skillet_`, and counters get the suffix `_total`.
     pub fn add<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
         lock(&self.registry).register(name, help, metric.clone());
         metric
     }
 
-    /// Adds a metric of durations, whose name gets the suffix `_seconds`.
+    /// Registers a metric of durations. Its name gets the suffix `_seconds`.
     pub fn seconds<M: Metric + Clone>(&self, name: &str, help: &str, metric: M) -> M {
         lock(&self.registry).register_with_unit(name, help, Unit::Seconds, metric.clone());
         metric
     }
 
-    /// Adds what says for itself what there is to show, whenever someone asks.
+    /// Registers a collector, which computes its metrics at each scrape.
     pub fn collect(&self, collector: impl Collector) {
         lock(&self.registry).register_collector(Box::new(collector));
     }
 
-    /// Shows the connections of a part of this process.
+    /// Adds the connections of a pool to the metrics. `part` is the part of this process that uses the pool.
     pub fn watch(&self, part: &'static str, pool: &Pool) {
         lock(&self.pools).push((part, pool.clone()));
     }
 
-    /// Counts the end of a job. Those of agents and of uploaded skills, which tenants name as they like, count
-    /// together.
+    /// Counts the end of a job. Jobs of agents share one label value, and so do jobs of uploaded skills, because
+    /// tenants choose these names.
     pub fn job_ended(&self, job: &Job, outcome: Outcome, at: DateTime<Utc>) {
         let skill = match (&job.skill, job.skill_version) {
             (Some(_), Some(_)) => "(uploaded)",
@@ -149,7 +149,7 @@ impl Metrics {
         }
     }
 
-    /// All of it as text.
+    /// Renders all metrics as text.
     pub fn render(&self, format: TextFormat) -> String {
         for (part, pool) in &*lock(&self.pools) {
             let (all, idle) = (i64::from(pool.size()), pool.num_idle() as i64);
@@ -169,7 +169,7 @@ impl Metrics {
     }
 }
 
-/// Buckets from a hundredth of a millisecond to two minutes and a half: what a statement or a request takes.
+/// Creates a histogram with buckets from 0.1 ms to 1 minute, for database statements and requests.
 pub fn short() -> Histogram {
     Histogram::new([
         0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
@@ -177,7 +177,7 @@ pub fn short() -> Histogram {
     ])
 }
 
-/// Buckets from 10 ms to an hour: what a model or a job takes.
+/// Creates a histogram with buckets from 10 ms to 1 hour, for model calls and jobs.
 pub fn long() -> Histogram {
     Histogram::new([
         0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0,
@@ -185,22 +185,21 @@ pub fn long() -> Histogram {
     ])
 }
 
-/// Buckets of numbers of things, from one to five thousand.
+/// Creates a histogram with buckets from 1 to 5,000, for counts.
 pub fn sizes() -> Histogram {
     Histogram::new([
         1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 5000.0,
     ])
 }
 
-/// The values of a label that clients choose: the first ones stand for themselves, so that nobody can fill the
-/// memory with them.
+/// The values of a label that clients choose. Only the first values are kept, so clients cannot exhaust the memory.
 #[derive(Clone, Default)]
 pub struct Bounded {
     known: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Bounded {
-    /// The value, or what stands for those that are too many.
+    /// Returns the value, or `other` if the limit is reached.
     pub fn admit(&self, value: &str) -> String {
         let mut known = lock(&self.known);
         if !known.contains(value) {

@@ -1,7 +1,7 @@
-//! Traces, from a client's request over the queue to the last call of a tool.
+//! Traces, from a client's request through the queue to each tool call.
 //!
-//! A trace exists only if the program has set up an exporter; otherwise a span costs nothing. Spans say what was
-//! done, how long it took and how it ended, never what a person, a model or a tool wrote.
+//! A trace exists only if the program has set up an exporter. Otherwise a span costs nothing. Spans record operations,
+//! durations and outcomes, but no text that people, models or tools wrote.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -17,26 +17,25 @@ use crate::job::Origin;
 
 static TRACER: OnceLock<BoxedTracer> = OnceLock::new();
 
-/// Lets spans begin. The global provider and propagator are set before.
+/// Enables spans. The global provider and propagator must be set before.
 pub fn enable() {
-    // The first provider stays, as it does for the library.
+    // Further calls have no effect: the first provider stays, as in the library.
     let _ = TRACER.set(global::tracer("skillet"));
 }
 
-/// Something that takes time, and may have parts. It ends when it is dropped. Nothing if traces are off, or if
-/// this one is not recorded.
+/// A span, which ends when it is dropped. Empty if traces are disabled.
 #[derive(Clone, Debug, Default)]
 pub struct Span(Option<Context>);
 
 impl Span {
-    /// A span that something outside of this process has caused, if it said so.
+    /// Begins a span for a received request. Its parent is the trace context in the headers, if there is one.
     pub fn of_request(headers: &dyn Extractor, name: impl FnOnce() -> String) -> Self {
         Self::begin(SpanKind::Server, name, || {
             global::get_text_map_propagator(|propagator| propagator.extract(headers))
         })
     }
 
-    /// A span that a message out of the queue has caused.
+    /// Begins a span for a message from the queue. Its parent is the trace context in `origin`, if there is one.
     pub fn of_message(origin: Option<&Origin>, name: impl FnOnce() -> String) -> Self {
         Self::begin(SpanKind::Consumer, name, || match origin {
             Some(origin) => {
@@ -46,12 +45,12 @@ impl Span {
         })
     }
 
-    /// A part of this one: a request to something else.
+    /// Begins a child span for a request to another service.
     pub fn call(&self, name: impl FnOnce() -> String) -> Self {
         self.part(SpanKind::Client, name)
     }
 
-    /// A part of this one: work of this process.
+    /// Begins a child span for work in this process.
     pub fn work(&self, name: impl FnOnce() -> String) -> Self {
         self.part(SpanKind::Internal, name)
     }
@@ -78,21 +77,21 @@ impl Span {
         }))
     }
 
-    /// Says something of it. The value is made only if someone will see it.
+    /// Sets an attribute. The value is computed only if the span is recorded.
     pub fn set<V: Into<Value>>(&self, key: &'static str, value: impl FnOnce() -> V) {
         if let Some(context) = self.0.as_ref().filter(|it| it.span().is_recording()) {
             context.span().set_attribute(KeyValue::new(key, value()));
         }
     }
 
-    /// Names it better, now that more is known.
+    /// Renames the span when more is known.
     pub fn rename(&self, name: impl FnOnce() -> String) {
         if let Some(context) = &self.0 {
             context.span().update_name(name());
         }
     }
 
-    /// Says that something in it went wrong for once, and was tried again.
+    /// Records a temporary error after which the operation was retried.
     pub fn note(&self, what: &'static str, error: &'static str) {
         if let Some(context) = &self.0 {
             let attributes = vec![KeyValue::new("error.type", error)];
@@ -100,7 +99,7 @@ impl Span {
         }
     }
 
-    /// Says that it failed, and how: in a word that is one of few.
+    /// Marks the span as failed. `error` is one of a few fixed words.
     pub fn fail(&self, error: &'static str) {
         if let Some(context) = &self.0 {
             context
@@ -110,9 +109,9 @@ impl Span {
         }
     }
 
-    /// Has what happens in the future happen within this span, its log lines included.
+    /// Runs a future within this span. Its log lines have the trace id.
     pub fn around<F: Future>(&self, future: F) -> impl Future<Output = F::Output> + use<F> {
-        // An `async` function would have room for the future twice.
+        // An `async` function would reserve space for the future twice.
         let Some(context) = &self.0 else {
             return Either::Left(future);
         };
@@ -128,7 +127,7 @@ impl Origin {
         TRACER.get()?;
         let mut fields = HashMap::new();
         global::get_text_map_propagator(|propagator| propagator.inject(&mut fields));
-        // An empty `tracestate` says nothing.
+        // An empty `tracestate` has no meaning.
         fields.retain(|_, value| !value.is_empty());
         (!fields.is_empty()).then(|| Self::new(fields))
     }

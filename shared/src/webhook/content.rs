@@ -1,4 +1,4 @@
-//! The content of a webhook.
+//! The request body of a webhook delivery.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -9,7 +9,7 @@ use crate::feed::FeedEvent;
 use crate::id::DeliveryId;
 use crate::job::Job;
 
-/// The specification demands less than 20 KB.
+/// The size limit for events that contain the job. The specification asks for less than 20 KB.
 const MAX_BYTES: usize = 20_000;
 
 #[derive(Serialize)]
@@ -29,7 +29,7 @@ struct WebhookContentData<'a> {
     job_omitted: Option<bool>,
 }
 
-/// The content for a milestone, with the job if it fits.
+/// Creates the body for a milestone. Leaves out the job if the body would be too large.
 pub fn content(event: &FeedEvent, job: Option<&Job>) -> Vec<u8> {
     let with_job = render(event, job, None);
     if job.is_none() || with_job.len() < MAX_BYTES {
@@ -51,7 +51,7 @@ fn render(event: &FeedEvent, job: Option<&Job>, job_omitted: Option<bool>) -> Ve
     serde_json::to_vec(&content).expect("its keys are strings")
 }
 
-/// The content of a test.
+/// Creates the body of a test.
 pub fn test_content(delivery: DeliveryId, at: DateTime<Utc>) -> Vec<u8> {
     let data = json!({"delivery_id": delivery});
     let content = json!({"type": TEST_EVENT, "timestamp": at, "data": data});

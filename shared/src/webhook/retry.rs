@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The pauses before the second and each later attempt, in seconds: those that Standard Webhooks recommends.
+/// The delays before the second and later attempts, in seconds. Standard Webhooks recommends these values.
 const PAUSES: [u64; 9] = [
     5,
     5 * 60,
@@ -14,27 +14,27 @@ const PAUSES: [u64; 9] = [
     20 * 3600,
     24 * 3600,
 ];
-/// The attempts of a delivery.
+/// The maximum number of attempts of a delivery.
 pub const MAX_ATTEMPTS: i16 = 10;
-/// How much shorter or longer than its step a pause may be.
+/// The maximum random deviation of a delay, as a fraction of the delay.
 const JITTER: f64 = 0.2;
-/// The statuses of a receiver that is overloaded.
+/// The HTTP statuses of an overloaded receiver.
 const OVERLOADED: [u16; 3] = [429, 502, 504];
-/// The shortest pause after one of them.
+/// The shortest delay after one of these statuses.
 const OVERLOAD_PAUSE: Duration = Duration::from_secs(60);
 
-/// A failed attempt, as far as the retry depends on it.
+/// The data of a failed attempt that determine the retry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Failure {
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// The header `Retry-After` of the answer.
+    /// The `Retry-After` header of the response.
     pub retry_after: Option<Duration>,
 }
 
 impl Failure {
-    /// The pause before the next attempt; `None` if this one, the `attempt`th, was the last. `luck` is a random number
-    /// from 0 to 1.
+    /// The delay before the next attempt. `None` if attempt number `attempt` was the last one. `luck` is a random
+    /// number from 0 to 1.
     pub fn pause(self, attempt: i16, luck: f64) -> Option<Duration> {
         let place = usize::try_from(attempt.max(1) - 1).unwrap_or_default();
         let step = Duration::from_secs(*PAUSES.get(place)?);

@@ -1,4 +1,4 @@
-//! Secrets of webhooks, and signatures (Standard Webhooks 1.0, version `v1`).
+//! Webhook secrets and signatures (Standard Webhooks 1.0, version `v1`).
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,30 +6,30 @@ use ring::hmac;
 use secrecy::{ExposeSecret, SecretString};
 
 const PREFIX: &str = "whsec_";
-/// The specification demands 24 to 64 bytes.
+/// The lengths of keys in bytes: of new ones, and the range in the specification.
 const NEW_BYTES: usize = 32;
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The secret of a webhook, `whsec_…`. It has no `Display`, and its `Debug` does not show it.
+/// The secret of a webhook, `whsec_…`. It has no `Display`, and its `Debug` does not show the secret.
 #[derive(Clone, Debug)]
 pub struct WebhookSecret {
     text: SecretString,
     key: hmac::Key,
 }
 
-/// The text is no secret of a webhook.
+/// The text is not a valid webhook secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be `{PREFIX}` and 24 to 64 bytes in Base64")]
 pub struct InvalidWebhookSecret;
 
 impl WebhookSecret {
-    /// A new secret with 256 random bits.
+    /// Generates a new secret with 256 random bits.
     pub fn generate() -> Self {
         let bytes = rand::random::<[u8; NEW_BYTES]>();
         Self::of(format!("{PREFIX}{}", STANDARD.encode(bytes)), &bytes)
     }
 
-    /// Reads a secret.
+    /// Parses a secret.
     pub fn parse(text: &str) -> Result<Self, InvalidWebhookSecret> {
         let encoded = text.strip_prefix(PREFIX).ok_or(InvalidWebhookSecret)?;
         let bytes = STANDARD.decode(encoded).map_err(|_| InvalidWebhookSecret)?;
@@ -46,12 +46,12 @@ impl WebhookSecret {
         }
     }
 
-    /// The secret for its owner's eyes.
+    /// Returns the secret in plain text, to show it to its owner.
     pub fn reveal(&self) -> &str {
         self.text.expose_secret()
     }
 
-    /// The signature of a body, for the header `webhook-signature`. `timestamp` is in seconds since 1970.
+    /// Signs a body. Returns the value for the `webhook-signature` header. `timestamp` is in seconds since 1970.
     pub fn sign(&self, id: &str, timestamp: i64, body: &[u8]) -> String {
         let mut signing = hmac::Context::with_key(&self.key);
         signing.update(format!("{id}.{timestamp}.").as_bytes());

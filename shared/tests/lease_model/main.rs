@@ -1,15 +1,15 @@
-//! A model of one job between two workers, checked in every order of events.
+//! A model of one job and two workers, checked for every order of events.
 //!
-//! Appends arrive late or twice, answers get lost, workers die, stop, continue or are cut off. It is the
-//! protocol of `db::claim`, `db::log` and `db::run` without their SQL. The protocol is also checked with one of
-//! its rules left out, and each time one of the properties must fail.
+//! Appends arrive late or twice. Answers get lost. Workers die, stop, continue or are cut off. The model is the
+//! protocol of `db::claim`, `db::log` and `db::run` without the SQL. The checker also runs variants of the protocol in
+//! which one rule is missing. In each variant, one of the properties must fail.
 
 mod protocol;
 
 use protocol::{Entry, Protocol, Say, WORKERS, World};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
-/// What holds in every state, or in the end.
+/// The properties that must hold in every state or in the end.
 fn promises() -> Vec<Property<Protocol>> {
     vec![
         Property::always(
@@ -26,7 +26,7 @@ fn promises() -> Vec<Property<Protocol>> {
         Property::always("only the holder writes", |_, world: &World| {
             let is_superseded = |pair: &[Entry]| pair[1].0 < pair[0].0;
             let after_end = |pair: &[Entry]| pair[0].1 == Say::Retried && pair[0].0 == pair[1].0;
-            // A cancellation may end what nobody has.
+            // A cancellation can end a job that no worker holds.
             let stranger = |pair: &[Entry]| after_end(pair) && pair[1].1 != Say::Ended;
             !world.stranger
                 && !world
@@ -50,7 +50,7 @@ fn promises() -> Vec<Property<Protocol>> {
     ]
 }
 
-/// The promises that the protocol breaks; once it has broken one of `enough`, no others are looked for.
+/// The properties that the protocol violates. The search ends when the violations in `enough` are found.
 fn broken(protocol: Protocol, enough: HasDiscoveries) -> Vec<&'static str> {
     let checker = protocol.checker().threads(2).finish_when(enough);
     checker

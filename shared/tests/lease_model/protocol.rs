@@ -5,28 +5,28 @@ use stateright::{Model, Property};
 use crate::promises;
 
 pub(crate) const WORKERS: usize = 2;
-/// Things that go wrong in one history.
+/// The maximum number of failures in one history.
 const TROUBLES: u8 = 3;
-/// Workers that may be lost with the job before it fails.
+/// The number of lost workers after which the job fails.
 const MAX_CRASHES: u8 = 3;
 
-/// The protocol, with a rule left out or none.
+/// The protocol, whole or with one rule missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Protocol {
     Whole,
-    /// A job is finished by whoever says so.
+    /// A worker can end the job without holding its lease.
     FinishWithoutFence,
-    /// An append does not say which entry it follows.
+    /// An append does not name the entry that it follows.
     AppendWithoutBase,
-    /// The job of a silent worker is freed, and its lease and its log stay as they are.
+    /// The job of a silent worker is freed without a change of its lease and its log.
     ReapWithoutTrace,
-    /// A worker that cannot renew goes on.
+    /// A worker that cannot renew its lease continues.
     NoSurrender,
-    /// An append counts as written if there is any entry of its number and its attempt.
+    /// An append counts as written if any entry of its attempt has its number.
     WrittenByNumber,
-    /// Nobody looks for silent workers.
+    /// Silent workers are not detected.
     NoReaper,
-    /// A worker keeps a job of which it was never told.
+    /// A job stays with a worker that never received the answer to its claim.
     NothingGivenUp,
 }
 
@@ -38,10 +38,10 @@ pub(crate) enum Say {
     Retried,
 }
 
-/// An entry of the log, of the attempt that began with this lease.
+/// An entry of the log, with the lease of its attempt.
 pub(crate) type Entry = (u8, Say);
 
-/// What a worker sends: the entry under its lease, to follow so many others.
+/// An append in transit: the worker, the entry under its lease, and the number of entries before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct SentAppend {
     worker: usize,
@@ -57,7 +57,7 @@ pub(crate) enum Health {
     Dead,
 }
 
-/// An attempt as its worker sees it.
+/// The state of an attempt in its worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Work {
     lease: u8,
@@ -75,14 +75,14 @@ pub(crate) struct World {
     pub(crate) crashes: u8,
     pub(crate) cancel: bool,
     pub(crate) health: [Health; WORKERS],
-    /// Who wakes up does not know at once what it has missed.
+    /// Whether the worker was stopped. A worker that continues does not know at once what it missed.
     pub(crate) has_slept: [bool; WORKERS],
     pub(crate) work: [Option<Work>; WORKERS],
     pub(crate) wire: Vec<SentAppend>,
     pub(crate) troubles: u8,
-    /// Someone wrote who did not hold the job.
+    /// Whether a worker wrote without holding the job.
     pub(crate) stranger: bool,
-    /// A worker has removed what the job had saved, because it believes that it has ended it.
+    /// Whether a worker removed the job's saved data because it believes that it ended the job.
     pub(crate) cleared: bool,
 }
 
@@ -104,7 +104,7 @@ impl World {
         self.log.iter().any(|(_, say)| *say == Say::Ended)
     }
 
-    /// Frees the job of a worker that is gone, or ends it.
+    /// Ends or frees the job of a lost worker.
     fn take_over(&mut self) {
         self.crashes += 1;
         let ends = self.cancel || self.crashes == MAX_CRASHES;
@@ -117,8 +117,8 @@ impl World {
 
 impl Protocol {
     fn accepts(self, world: &World, append: &SentAppend) -> bool {
-        let is_held = world.holder.is_some() || self == Self::ReapWithoutTrace;
-        let is_fenced = is_held && append.entry.0 == world.lease;
+        let is_version_in_use = world.holder.is_some() || self == Self::ReapWithoutTrace;
+        let is_fenced = is_version_in_use && append.entry.0 == world.lease;
         let follows = self == Self::AppendWithoutBase || append.base == world.log.len();
         let is_free = self == Self::FinishWithoutFence && append.entry.1 == Say::Ended;
         is_free || is_fenced && follows && !world.is_over()
@@ -132,12 +132,12 @@ impl Protocol {
         }
     }
 
-    /// Whether the holder may be taken to be gone.
+    /// Whether the holder can be considered lost.
     fn is_silent(self, world: &World, holder: usize) -> bool {
         match world.health[holder] {
-            // It has never heard that it holds the job, and the database tells it.
+            // The worker never learned that it holds the job. The database tells it, and the job is given up.
             Health::Well => self != Self::NothingGivenUp && world.work[holder].is_none(),
-            // It ends its own work before others may begin.
+            // The worker stops its own work before another worker can start.
             Health::CutOff => world.work[holder].is_none() || self == Self::NoSurrender,
             Health::Stopped | Health::Dead => true,
         }
@@ -288,7 +288,8 @@ impl Model for Protocol {
                     entry: (work.lease, work.sent?),
                     base: work.base,
                 };
-                // While the first is on its way this is trouble; else it was lost, which cost some already.
+                // If the first append is still in transit, sending it again is a failure. Otherwise the first one was
+                // lost, which already counted as a failure.
                 world.troubles -= u8::from(world.wire.contains(&append));
                 world.wire.push(append);
             }

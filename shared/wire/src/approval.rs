@@ -7,35 +7,35 @@ use serde_json::Value;
 use crate::event::ApprovalStatus;
 use crate::id::{ApprovalId, JobId};
 
-/// A call of a tool that waits for a person, or has waited.
+/// A tool call that needs the approval of a person.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Approval {
-    /// Its identifier.
+    /// The identifier of the approval.
     pub id: ApprovalId,
-    /// The job that waits.
+    /// The job that made the tool call.
     pub job_id: JobId,
-    /// The call in the model's reply.
+    /// The identifier of the tool call in the model's reply.
     pub call_id: String,
-    /// The tool.
+    /// The name of the tool.
     #[cfg_attr(feature = "openapi", schema(example = "shell.exec"))]
     pub tool: String,
-    /// Its arguments.
+    /// The arguments of the tool call.
     #[cfg_attr(feature = "openapi", schema(value_type = Map<String, Value>))]
     pub input: Value,
-    /// The status.
+    /// The status of the approval.
     pub status: ApprovalStatus,
-    /// Since when it waits.
+    /// When the approval was requested.
     pub requested_at: DateTime<Utc>,
-    /// When it counts as denied unless someone answers.
+    /// When the approval expires. An approval without a decision by then counts as denied.
     pub expires_at: DateTime<Utc>,
-    /// When it was answered, or ended without an answer.
+    /// When the approval was decided, expired or was cancelled. Null while it is pending.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub resolved_at: Option<DateTime<Utc>>,
-    /// The reason that the person gave. The model receives the reason of a denial.
+    /// The reason that the person gave; null if there is none. The model receives the reason of a denial.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub reason: Option<String>,
-    /// The name of the key with which it was answered.
+    /// The name of the API key that was used to decide. Null if nobody decided.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub resolved_by: Option<String>,
 }

@@ -9,25 +9,25 @@ pub use output_kind::OutputKind;
 
 use crate::id::AssetId;
 
-/// A stored file as its owner sees it.
+/// A stored file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Asset {
-    /// The asset's identifier.
+    /// The identifier of the asset.
     pub id: AssetId,
-    /// File name, without directories.
+    /// The file name, without directories.
     #[cfg_attr(feature = "openapi", schema(example = "chart.png"))]
     pub name: String,
-    /// Media type, by content rather than by claim.
+    /// The media type, detected from the content, and from the name where the content is ambiguous.
     #[cfg_attr(feature = "openapi", schema(example = "image/png"))]
     pub content_type: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: i64,
-    /// SHA-256 of the content, hexadecimal.
+    /// The SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// When it was stored.
+    /// When the file was stored.
     pub created_at: DateTime<Utc>,
-    /// The path of the content on the service.
+    /// The path of the content, relative to the service.
     #[cfg_attr(
         feature = "openapi",
         schema(example = "/v1/assets/019aa0c4-5e8d-7000-8000-000000000000/content")
@@ -36,7 +36,7 @@ pub struct Asset {
 }
 
 impl Asset {
-    /// The path of an asset's content.
+    /// Returns the path of an asset's content.
     pub fn content_url(id: AssetId) -> String {
         format!("/v1/assets/{id}/content")
     }

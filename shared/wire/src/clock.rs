@@ -1,7 +1,7 @@
 //! The database's clock, as this process knows it.
 //!
-//! The clocks of hosts differ, and stored rows are ordered, kept and deleted by the time of the database. So
-//! ids use that time, too. Between two readings the monotonic clock of this machine continues it.
+//! The clocks of hosts differ, and stored rows are ordered, kept and deleted by the time of the database. Therefore
+//! ids use the time of the database, too. Between two readings, the monotonic clock of this host continues it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
@@ -9,23 +9,24 @@ use std::time::Instant;
 use chrono::{DateTime, TimeDelta, Utc};
 use uuid::{ContextV7, Timestamp, Uuid};
 
-/// Ids stay in order when a reading sets the clock back by less, which is what readings differ by.
+/// The largest correction to the past after which new ids still sort after earlier ids. Readings differ by less.
 const JITTER: TimeDelta = TimeDelta::seconds(5);
 
-/// One for the process, as the system's clock is.
+/// The clock of this process. It is global, like the system clock.
 static CLOCK: Mutex<Clock> = Mutex::new(Clock::new());
 
-/// The time of the database; before the first reading, that of this machine.
+/// Returns the time of the database or, before the first reading, the time of this host.
 pub fn now() -> DateTime<Utc> {
     lock().now()
 }
 
-/// A new identifier, later than all that this process made before.
+/// Returns a new identifier. It sorts after the earlier ones of this process, unless a reading has since set the
+/// clock back by more than five seconds.
 pub fn new_id() -> Uuid {
     lock().new_id()
 }
 
-/// Takes a reading of the database's clock.
+/// Sets the clock to a reading of the database's clock, taken at `at`.
 pub fn set(read: DateTime<Utc>, at: Instant) {
     lock().set(read, at);
 }
@@ -60,7 +61,7 @@ impl Clock {
         let before = self.now();
         self.read = Some((read, at));
         if before - self.now() > JITTER {
-            // Otherwise ids would keep the wrong time until the right one reaches it.
+            // Otherwise ids would keep the wrong time until the correct time reaches it.
             self.ids = ContextV7::new();
         }
     }

@@ -28,19 +28,19 @@ use crate::job::{Job, Reservation};
 use crate::message::{AssistantMessage, Tokens};
 use crate::sandbox::Isolation;
 
-/// One entry of a job's log, as it is stored and replayed.
+/// An event of a job's log, as it is stored and replayed.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Event {
-    /// Dense from 1.
+    /// The number of the event in the log: 1, 2, 3 and so on, without gaps.
     pub seq: i64,
-    /// The type, e.g. `tool.started`.
+    /// The type, such as `tool.started`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// When it was committed, by the database's clock.
+    /// When the event was committed, by the database's clock.
     pub at: DateTime<Utc>,
-    /// The attempt that wrote it; 0 before the first.
+    /// The attempt that wrote the event; 0 before the first attempt.
     pub attempt: i32,
-    /// The data of that type.
+    /// The data. Its schema depends on the type.
     pub data: Box<serde_json::value::RawValue>,
 }
 
@@ -64,7 +64,7 @@ macro_rules! event_data {
         }
 
         impl EventData {
-            /// All types, in the order of a job's life.
+            /// All types, in the order in which they occur in a job.
             #[cfg(feature = "openapi")]
             pub const TYPES: &'static [EventType] = &[$(EventType::of::<schema_of!($data $(, $schema)?)>($name),)*];
 
@@ -90,7 +90,7 @@ macro_rules! event_data {
                 }
             }
 
-            /// The type of that name; `None` if this release has no such type.
+            /// Returns the type with this name, or `None` if this release does not know it.
             pub fn parse(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)*
@@ -104,58 +104,58 @@ macro_rules! event_data {
 event_data! {
     /// The job was accepted.
     JobQueued(JobQueued) = "job.queued",
-    /// A worker began an attempt.
+    /// A worker started an attempt.
     JobStarted(JobStarted) = "job.started",
-    /// More of the reply's text.
+    /// Live text of the model's reply.
     MessageDelta(TextDelta) = "message.delta",
-    /// More of the model's thinking.
+    /// Live text of the model's reasoning.
     ReasoningDelta(TextDelta) = "reasoning.delta",
-    /// A reply, whole.
+    /// A complete reply of the model.
     MessageCompleted(AssistantMessage) = "message.completed",
-    /// The model is about to be asked under a budget.
+    /// An amount was reserved before a model call under a budget.
     BudgetReserved(Reservation) = "budget.reserved",
-    /// The reserved call is known to have led to no reply.
+    /// The reserved model call ended without a reply.
     BudgetSettled(BudgetSettled) = "budget.settled",
-    /// A tool is about to run.
+    /// A tool call is about to run.
     ToolStarted(ToolStarted) = "tool.started",
     /// Live output of a running command.
     ToolOutput(ToolOutput) = "tool.output",
-    /// A tool has run, or will not.
+    /// A tool call ended, or will not run.
     ToolCompleted(ToolCompleted) = "tool.completed",
     /// The model no longer sees the older images of tool results.
     ImagesDropped(ImagesDropped) = "images.dropped",
-    /// A call waits for a person.
+    /// A tool call waits for the decision of a person.
     ApprovalRequested(ApprovalRequested) = "approval.requested",
-    /// A person has answered, or none will.
+    /// An approval was decided, expired or was cancelled.
     ApprovalResolved(ApprovalResolved) = "approval.resolved",
-    /// A file that the job made is there.
+    /// A file that the job made became an output.
     AssetCreated(AssetCreated) = "asset.created",
-    /// A file that the model named is not fit to be an output.
+    /// A file that the model named cannot be an output.
     AssetRejected(AssetRejected) = "asset.rejected",
     /// The workspace can be restored to this point.
     WorkspaceSaved(WorkspaceSaved) = "workspace.saved",
-    /// A summary replaces the messages before it.
+    /// A summary replaces the earlier messages.
     ConversationCompacted(ConversationCompacted) = "conversation.compacted",
-    /// Something to know.
+    /// A message about the job.
     Log(LogLine) = "log",
-    /// Live output was here, and was removed when its retention ended.
+    /// Stands for live output that was removed when its retention ended.
     LogTrimmed(LogTrimmed) = "log.trimmed",
-    /// The job has nothing to do until a person answers, and no worker has it.
+    /// The job waits for the decision of a person and uses no worker.
     JobWaiting(JobWaiting) = "job.waiting",
-    /// The job can go on; a worker will take it.
+    /// The job can continue and waits for a worker.
     JobResumed(JobResumed) = "job.resumed",
-    /// An attempt ended and another will follow.
+    /// An attempt ended and another one will follow.
     JobRetrying(JobRetrying) = "job.retrying",
     /// The job ended with a result.
     JobCompleted(Box<Job>, Job) = "job.completed",
     /// The job ended with an error.
     JobFailed(Box<Job>, Job) = "job.failed",
-    /// The job ended because someone asked for it.
+    /// The job ended because it was cancelled.
     JobCancelled(Box<Job>, Job) = "job.cancelled",
 }
 
 impl EventKind {
-    /// Whether it is one of the three types that end a log.
+    /// Whether this is one of the three types that end a log.
     pub const fn is_terminal(self) -> bool {
         matches!(
             self,
@@ -163,7 +163,7 @@ impl EventKind {
         )
     }
 
-    /// Whether it is live output, or stands in its place. `?deltas=false` leaves these out.
+    /// Whether this is live output, or `log.trimmed` in its place. `?deltas=false` omits these types.
     pub const fn is_delta(self) -> bool {
         matches!(
             self,
@@ -173,7 +173,7 @@ impl EventKind {
 }
 
 impl EventData {
-    /// The type's name and the data as they are stored.
+    /// Returns the name of the type and the data, as they are stored.
     pub fn to_stored(&self) -> (String, String) {
         #[derive(Deserialize)]
         struct Stored<'a> {
@@ -190,26 +190,26 @@ impl EventData {
 }
 
 impl Event {
-    /// The event's data, typed.
+    /// Returns the typed data of the event.
     ///
-    /// An error is data that this version of the crate does not know, such as that of a type that was added later.
+    /// Returns an error if this version of the crate does not know the data, for example if its type was added later.
     pub fn parse(&self) -> serde_json::Result<EventData> {
         let json = format!(r#"{{"type":"{}","data":{}}}"#, self.kind, self.data.get());
         serde_json::from_str(&json)
     }
 
-    /// Whether it ends the log.
+    /// Whether the event ends the log.
     pub fn is_terminal(&self) -> bool {
         is_terminal(&self.kind)
     }
 }
 
-/// Whether the name is that of a type that ends a log.
+/// Whether this is the name of a type that ends a log.
 pub fn is_terminal(kind: &str) -> bool {
     EventKind::parse(kind).is_some_and(EventKind::is_terminal)
 }
 
-/// Whether the name is that of a type of live output.
+/// Whether this is the name of a type that `?deltas=false` omits.
 pub fn is_delta(kind: &str) -> bool {
     EventKind::parse(kind).is_some_and(EventKind::is_delta)
 }
@@ -218,7 +218,7 @@ pub fn is_delta(kind: &str) -> bool {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobQueued {
-    /// SHA-256 of the request as it was understood.
+    /// The SHA-256 of the parsed request, in hexadecimal.
     pub digest: String,
 }
 
@@ -226,13 +226,13 @@ pub struct JobQueued {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobStarted {
-    /// 1 for the first.
+    /// The number of the attempt, from 1.
     pub attempt: i32,
-    /// The worker.
+    /// The worker that runs the attempt.
     pub worker: WorkerId,
-    /// SHA-256 of the skill as this worker has it.
+    /// The SHA-256 of the skill, as this worker has it. Null for a job of an agent.
     pub skill_digest: Option<String>,
-    /// How the worker isolates commands; missing in old logs.
+    /// The isolation of commands on the worker; missing in old logs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub isolation: Option<Isolation>,
 }
@@ -249,7 +249,7 @@ pub struct TextDelta {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct BudgetSettled {
-    /// The usage of the call, although it led to no reply.
+    /// The usage of the call that ended without a reply.
     pub usage: Tokens,
 }
 
@@ -257,11 +257,11 @@ pub struct BudgetSettled {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AssetCreated {
-    /// Its kind.
+    /// The kind of the file.
     pub kind: OutputKind,
-    /// The file in the workspace; a later one of the same path replaces it.
+    /// The path in the workspace. A later event with the same path replaces this one.
     pub path: String,
-    /// The asset, which can be downloaded from now on.
+    /// The asset. Its content can be downloaded from now on.
     pub asset: Asset,
 }
 
@@ -271,24 +271,24 @@ pub struct AssetCreated {
 pub struct AssetRejected {
     /// The path as the model wrote it.
     pub path: String,
-    /// The problem.
+    /// The reason.
     pub reason: AssetRejection,
 }
 
-/// Why a file is not fit to be an output.
+/// The reason why a file cannot be an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AssetRejection {
-    /// There is no such file.
+    /// The file does not exist.
     Missing,
-    /// It has no bytes.
+    /// The file is empty.
     Empty,
-    /// It is larger than an output may be.
+    /// The file is larger than the limit for outputs.
     TooLarge,
-    /// It lies outside the workspace, or a link leads there.
+    /// The file is outside the workspace, or a link leads outside.
     Outside,
-    /// It is a directory, a device, or has other names (hard links).
+    /// The path is a directory or a device, or the file has several hard links.
     NotAFile,
 }
 
@@ -296,11 +296,11 @@ pub enum AssetRejection {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct WorkspaceSaved {
-    /// SHA-256 of the manifest, under which the asset store has it.
+    /// The SHA-256 of the manifest, which is its key in the asset store.
     pub manifest: String,
-    /// The number of its files.
+    /// The number of files.
     pub files: u64,
-    /// The number of their bytes.
+    /// The total size of the files in bytes.
     pub bytes: u64,
 }
 
@@ -308,21 +308,21 @@ pub struct WorkspaceSaved {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ConversationCompacted {
-    /// Replaces all earlier messages for the model, except the prompt of the job that `up_to` names.
+    /// The summary. It replaces all earlier messages for the model, except the prompt of the job in `up_to`.
     pub summary: String,
-    /// The last entry that the summary covers.
+    /// The last event that the summary covers.
     pub up_to: LogPlace,
-    /// The usage of the summary.
+    /// The usage of the model call that wrote the summary.
     pub usage: Tokens,
 }
 
-/// An entry of a job's log, with all entries before it, also those of earlier jobs of the conversation.
+/// An event of a job's log, with all events before it, including those of earlier jobs of the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct LogPlace {
     /// The job.
     pub job: JobId,
-    /// The entry's number.
+    /// The `seq` of the event.
     pub seq: i64,
 }
 
@@ -332,18 +332,18 @@ pub struct LogPlace {
 pub struct LogLine {
     /// The severity.
     pub level: LogLevel,
-    /// A readable message.
+    /// The message, for people.
     pub message: String,
 }
 
-/// The severity of a line.
+/// The severity of a `log` event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LogLevel {
-    /// Good to know.
+    /// For information.
     Info,
-    /// The result may not be what was wanted.
+    /// The result may differ from what was requested.
     Warning,
 }
 
@@ -353,37 +353,37 @@ pub enum LogLevel {
 pub struct JobRetrying {
     /// The reason why the attempt ended.
     pub cause: RetryCause,
-    /// A readable message.
+    /// The message, for people.
     pub message: String,
-    /// When the next may begin.
+    /// When the next attempt may start.
     pub run_at: DateTime<Utc>,
 }
 
-/// A reason why an attempt ends and the job does not.
+/// The reason why an attempt ended and another one follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum RetryCause {
-    /// The worker fell silent.
+    /// The worker stopped responding.
     Crash,
     /// The worker was stopped and released the job.
     Drain,
-    /// The model's provider was out of reach.
+    /// The provider of the model was unavailable.
     ModelOutage,
-    /// The model's provider allows no request for some time. It counts as no attempt.
+    /// The provider of the model accepts no requests for some time. Does not count as an attempt.
     ProviderPause,
-    /// The database was out of reach.
+    /// The database was unavailable.
     DatabaseOutage,
-    /// The asset store was out of reach.
+    /// The asset store was unavailable.
     StorageOutage,
     /// An internal error.
     Failure,
-    /// The job was written by another release than the worker's, which could not read it.
+    /// The job was stored by another release than the worker's, and the worker could not read it.
     Unreadable,
 }
 
 impl RetryCause {
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Crash => "crash",

@@ -1,4 +1,4 @@
-//! Identifiers: a prefix that names the kind, and a UUIDv7 by the database's clock, so they sort by creation time.
+//! Identifiers: a prefix for the kind and a UUIDv7 with the database's time. They sort by creation time.
 
 mod error;
 
@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 pub use error::{IdKind, InvalidId};
 
-/// The UUID of the examples in messages and documents.
+/// The UUID of the examples in messages and documentation.
 const EXAMPLE: Uuid = Uuid::from_u128(0x019a_a0c4_5e8d_7000_8000_0000_0000_0000);
 
 macro_rules! id {
@@ -28,10 +28,10 @@ macro_rules! id {
         pub struct $name(pub Uuid);
 
         impl $name {
-            /// What it names.
+            /// The kind of object that this identifies.
             pub const KIND: IdKind = $kind;
 
-            /// A new identifier, later than all that this process made before.
+            /// Creates an identifier that sorts after the earlier ones of this process.
             #[cfg(feature = "server")]
             #[expect(clippy::new_without_default, reason = "each one differs")]
             pub fn new() -> Self {
@@ -109,7 +109,7 @@ id!(
     ConversationId, IdKind::Conversation
 );
 id!(
-    /// The id of an approval: of a tool call that waits for a person.
+    /// The id of an approval.
     ApprovalId, IdKind::Approval
 );
 id!(
@@ -133,7 +133,7 @@ id!(
     KeyId, IdKind::Key
 );
 id!(
-    /// The id of a worker's registration; a worker that was declared dead registers again under a new one.
+    /// The id of a worker registration. A worker that was declared dead registers again with a new id.
     WorkerId, IdKind::Worker
 );
 

@@ -1,4 +1,4 @@
-//! Types of the HTTP API: what the service and its clients both read and write.
+//! Types of the HTTP API that the service and its clients share.
 
 pub mod approval;
 pub mod asset;

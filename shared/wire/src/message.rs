@@ -5,17 +5,17 @@ use serde_json::Value;
 
 use crate::money::Usd;
 
-/// One whole reply of a model: the data of `message.completed`.
+/// A complete reply of a model: the data of `message.completed`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct AssistantMessage {
-    /// The blocks in the order in which the model produced them.
+    /// The blocks, in the order in which the model produced them.
     pub content: Vec<Block>,
-    /// Why the model stopped. Whether tools run is decided by the calls, not by this.
+    /// The reason why the model stopped. The tool calls in `content` decide whether tools run, not this field.
     pub stop_reason: StopReason,
     /// The usage of the reply.
     pub usage: Tokens,
-    /// The model as `provider/id`.
+    /// The model, as `provider/id`.
     #[cfg_attr(feature = "openapi", schema(example = "anthropic/claude-sonnet-4-5"))]
     pub model: String,
 }
@@ -25,61 +25,61 @@ pub struct AssistantMessage {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum Block {
-    /// Text for the person who asked.
+    /// Text for the user.
     Text {
         /// The text.
         text: String,
     },
     /// The model's reasoning before its answer.
     Reasoning {
-        /// The thought as far as the provider shows it; may be empty.
+        /// The reasoning, as far as the provider shows it. Can be empty.
         text: String,
-        /// The provider's own form of the block, handed back to it unchanged.
+        /// The block in the provider's own form. It is sent back to the provider unchanged.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         provider: Option<Value>,
     },
-    /// A call of a tool.
+    /// A tool call.
     ToolCall(ToolCall),
 }
 
-/// A tool and the input that the model gave it.
+/// A tool call, with the arguments that the model gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolCall {
-    /// Unique within the job; results name it.
+    /// The identifier of the call, unique within the job. The result of the call refers to it.
     pub call_id: String,
-    /// The canonical (dotted) name, or whatever the model wrote if it is none of ours.
+    /// The canonical (dotted) name of the tool, or the name as the model wrote it if there is no such tool.
     pub tool: String,
     /// The arguments, a JSON object.
     pub input: Value,
-    /// Why `input` could not be read, when the reply was cut or is not JSON; such a call never runs.
+    /// The reason why `input` could not be read: the reply was cut off, or it is not JSON. Such a call never runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub malformed: Option<String>,
 }
 
-/// Why a model stopped, normalised over providers.
+/// The reason why a model stopped. The values are the same for all providers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// It had said everything.
+    /// The model finished its answer.
     EndTurn,
-    /// It wants tools to run.
+    /// The model calls tools.
     ToolUse,
-    /// The reply reached its cap.
+    /// The reply reached its token limit.
     MaxTokens,
-    /// What it read and wrote fills the whole of its context.
+    /// The context window of the model is full.
     ContextFull,
-    /// It broke off in the middle and goes on when it is asked again.
+    /// The model paused. It continues with the next request.
     Paused,
-    /// It declined.
+    /// The model refused to continue.
     Refusal,
-    /// A reason that only its provider knows.
+    /// A reason that is specific to the provider.
     Other,
 }
 
 impl StopReason {
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::EndTurn => "end_turn",
@@ -93,35 +93,35 @@ impl StopReason {
     }
 }
 
-/// Tokens of one reply or of a whole job, and what they cost.
+/// The tokens of a reply or of a whole job, and their cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Tokens {
-    /// Read by the model, cached ones included.
+    /// Tokens read by the model, including cached tokens.
     pub input_tokens: u64,
-    /// Written by the model, thinking included.
+    /// Tokens written by the model, including reasoning.
     pub output_tokens: u64,
-    /// The part of `input_tokens` that came out of the provider's cache.
+    /// The part of `input_tokens` that was read from the provider's cache.
     #[serde(default)]
     pub cache_read_tokens: u64,
-    /// The part of `input_tokens` that went into the provider's cache.
+    /// The part of `input_tokens` that was written to the provider's cache.
     #[serde(default)]
     pub cache_write_tokens: u64,
-    /// The part of `output_tokens` that is thinking, where the provider tells.
+    /// The part of `output_tokens` that is reasoning, if the provider reports it.
     #[serde(default)]
     pub reasoning_tokens: u64,
-    /// Their cost at the prices of the time; missing if the price of the model was not known.
+    /// The cost in US dollars, at the prices of that time. Missing if the price of the model was not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Usd>,
 }
 
 impl AssistantMessage {
-    /// The text blocks, joined; empty if there is none.
+    /// Returns the text blocks, separated by blank lines. Empty if there are none.
     pub fn text(&self) -> String {
         self.text_with("\n\n")
     }
 
-    /// The text blocks, joined by `separator`.
+    /// Returns the text blocks, joined by `separator`.
     pub fn text_with(&self, separator: &str) -> String {
         let texts = self.content.iter().filter_map(|block| match block {
             Block::Text { text } => Some(text.as_str()),
@@ -130,7 +130,7 @@ impl AssistantMessage {
         texts.collect::<Vec<_>>().join(separator)
     }
 
-    /// The calls in order.
+    /// Returns the tool calls in order.
     pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.content.iter().filter_map(|block| match block {
             Block::ToolCall(call) => Some(call),
@@ -140,12 +140,12 @@ impl AssistantMessage {
 }
 
 impl Tokens {
-    /// Read and written.
+    /// Returns the number of tokens read and written.
     pub fn total(&self) -> u64 {
         self.input_tokens.saturating_add(self.output_tokens)
     }
 
-    /// Whether the provider has counted both.
+    /// Whether the provider has reported both the tokens read and the tokens written.
     pub fn is_counted(&self) -> bool {
         self.input_tokens > 0 && self.output_tokens > 0
     }
@@ -153,7 +153,7 @@ impl Tokens {
 
 impl std::ops::AddAssign for Tokens {
     fn add_assign(&mut self, other: Self) {
-        // What one part cost is not what the whole did.
+        // If the cost of one part is not known, the cost of the sum is not known either.
         self.cost_usd = match (self.total(), other.total()) {
             (0, _) => other.cost_usd.or(self.cost_usd),
             (_, 0) => self.cost_usd.or(other.cost_usd),

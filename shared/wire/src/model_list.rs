@@ -8,39 +8,39 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::model_name::{ModelName, NotAModelName};
 
-/// The most models of a list.
+/// The maximum number of models in a list.
 pub const MAX_MODELS: usize = 5;
 
-/// Models in the order in which they are asked. On the wire, one model is a string and several are an array.
+/// Models in the order in which they are tried. In JSON, one model is a string and several models are an array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ModelList(Vec<ModelName>);
 
-/// The text or the array is not a list of models.
+/// The value is not a list of models.
 #[derive(Debug, thiserror::Error)]
 pub enum NotAModelList {
-    /// An entry is not a model.
+    /// An entry is not a model name.
     #[error(transparent)]
     Name(#[from] NotAModelName),
-    /// There is none, or there are too many.
+    /// The list is empty, or has too many entries.
     #[error("must be a model, or a list of 1 to {MAX_MODELS} models")]
     Length,
-    /// A model is there twice.
-    #[error("names `{0}` twice")]
+    /// A model occurs twice.
+    #[error("lists `{0}` twice")]
     Repeated(ModelName),
 }
 
 impl ModelList {
-    /// The model that is asked first.
+    /// Returns the model that is tried first.
     pub fn first(&self) -> &ModelName {
         &self.0[0]
     }
 
-    /// All models in their order.
+    /// Returns all models in order.
     pub fn iter(&self) -> std::slice::Iter<'_, ModelName> {
         self.0.iter()
     }
 
-    /// Whether there are fallbacks.
+    /// Whether there are fallback models.
     pub fn has_fallback(&self) -> bool {
         self.0.len() > 1
     }
@@ -68,7 +68,7 @@ impl TryFrom<Vec<ModelName>> for ModelList {
     }
 }
 
-/// Names with commas between them.
+/// Parses model names that are separated by commas.
 impl FromStr for ModelList {
     type Err = NotAModelList;
 
@@ -138,7 +138,7 @@ impl<'de> Visitor<'de> for ModelListVisitor {
     }
 }
 
-/// Written by hand: a string or an array, which no derived schema can say.
+/// Written by hand: a derived schema cannot express a string or an array.
 #[cfg(feature = "openapi")]
 impl utoipa::PartialSchema for ModelList {
     fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
@@ -152,8 +152,8 @@ impl utoipa::PartialSchema for ModelList {
             .item(name)
             .item(several)
             .description(Some(
-                "A model, or up to five in the order in which they are asked. The next one replaces a model whose provider \
-                 is out of reach.",
+                "A model, or up to five models in order of preference. The next one replaces a model whose provider \
+                 is unavailable.",
             ));
         utoipa::openapi::RefOr::T(schema.build().into())
     }
@@ -194,7 +194,7 @@ mod tests {
         };
         assert!(error(json!([])).contains("1 to 5 models"));
         assert!(error(json!(["a/1", "a/2", "a/3", "a/4", "a/5", "a/6"])).contains("1 to 5 models"));
-        assert!(error(json!(["a/1", "a/1"])).contains("names `a/1` twice"));
+        assert!(error(json!(["a/1", "a/1"])).contains("lists `a/1` twice"));
         assert!(error(json!(["a/1", "b"])).contains("`provider/id`"));
         assert!(error(json!(7)).contains("a model, or a list of 1 to 5 models"));
     }

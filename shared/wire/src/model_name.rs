@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A model as `provider/id`; the id may contain slashes of its own.
+/// The name of a model as `provider/id`. The id may contain slashes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(try_from = "String", into = "String")]
@@ -20,18 +20,18 @@ pub struct ModelName(String);
 pub struct NotAModelName;
 
 impl ModelName {
-    /// A name as it is stored. Another release may have accepted what this one would not; then
-    /// [`provider`](Self::provider) is all of it if it has no slash.
+    /// Creates a name from its stored form without validation, because another release may have accepted other names.
+    /// If the name has no slash, [`provider`](Self::provider) returns the whole name.
     pub fn from_stored(text: String) -> Self {
         Self(text)
     }
 
-    /// The part before the first slash.
+    /// Returns the part before the first slash.
     pub fn provider(&self) -> &str {
         self.split().0
     }
 
-    /// The part after the first slash, as the provider knows the model.
+    /// Returns the part after the first slash, which is the provider's name for the model.
     pub fn id(&self) -> &str {
         self.split().1
     }

@@ -3,44 +3,44 @@
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// US dollars, exact to a billionth.
+/// An amount in US dollars, exact to a billionth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[cfg_attr(feature = "openapi", schema(value_type = f64, minimum = 0, example = 0.25))]
 pub struct Usd(u64);
 
-/// Billionths of a dollar in a dollar.
+/// The number of billionths in a dollar.
 const NANOS: f64 = 1e9;
 
 impl Usd {
-    /// Nothing.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
-    /// A million dollars, the most that a limit may be. Far below where numbers of JSON become coarse.
+    /// One million dollars, the maximum of a limit. JSON numbers are exact enough for much larger amounts.
     pub const MILLION: Self = Self(1_000_000_000_000_000);
 
-    /// So many billionths.
+    /// Creates an amount from billionths of a dollar.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// The amount in billionths.
+    /// Returns the amount in billionths of a dollar.
     pub const fn nanos(self) -> u64 {
         self.0
     }
 
-    /// The nearest amount; `None` if it is negative or no number.
+    /// Returns the nearest amount, or `None` if the number is negative, not a number or too large.
     pub fn from_f64(dollars: f64) -> Option<Self> {
         let nanos = (dollars * NANOS).round();
         let fits = nanos >= 0.0 && nanos <= Self::MILLION.0 as f64 * 1e3;
         fits.then_some(Self(nanos as u64))
     }
 
-    /// The amount in dollars, as near as a number of that kind comes.
+    /// Returns the amount in dollars, as the nearest floating-point number.
     pub fn to_f64(self) -> f64 {
         self.0 as f64 / NANOS
     }
 
-    /// The difference; zero if `other` is more.
+    /// Returns the difference, or zero if `other` is larger.
     pub fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
@@ -75,7 +75,8 @@ impl Serialize for Usd {
 impl<'de> Deserialize<'de> for Usd {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let dollars = f64::deserialize(deserializer)?;
-        Self::from_f64(dollars).ok_or_else(|| D::Error::custom("is no amount of dollars"))
+        Self::from_f64(dollars)
+            .ok_or_else(|| D::Error::custom("must be a dollar amount of at least 0"))
     }
 }
 

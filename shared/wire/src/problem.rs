@@ -6,44 +6,44 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Problem {
-    /// The address of the page that explains the code, relative to the service.
+    /// The URL of the page that explains the code, relative to the service.
     #[cfg_attr(
         feature = "openapi",
         schema(example = "/docs/errors/invalid_request", format = "uri-reference")
     )]
     pub r#type: String,
-    /// The status in words.
+    /// The reason phrase of the HTTP status.
     pub title: String,
-    /// The HTTP status.
+    /// The HTTP status code.
     pub status: u16,
-    /// For programs; part of the contract.
+    /// The error code, for programs. It is part of the API contract.
     #[cfg_attr(feature = "openapi", schema(example = "invalid_request"))]
     pub code: String,
-    /// For people.
+    /// An explanation, for people.
     pub detail: String,
-    /// What is wrong with which field.
+    /// The errors of single fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
-    /// The id of the request in the operator's log; also the header `X-Request-Id`.
+    /// The identifier of the request in the operator's log and in the header `X-Request-Id`.
     #[cfg_attr(feature = "openapi", schema(required))]
     pub request_id: Option<String>,
     /// Whether the same request may succeed later.
     pub retryable: bool,
 }
 
-/// What is wrong with one field.
+/// The error of one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct FieldError {
-    /// Which: a JSON Pointer (RFC 6901) into the body.
+    /// The field: a JSON Pointer (RFC 6901) into the body.
     #[cfg_attr(feature = "openapi", schema(example = "/prompt"))]
     pub pointer: String,
-    /// What is wrong, and what would be right.
+    /// The problem, and how to correct it.
     pub detail: String,
 }
 
 impl FieldError {
-    /// An error of the field at `pointer`.
+    /// Creates an error for the field at `pointer`.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
         Self {
             pointer: pointer.into(),

@@ -2,21 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The isolation of commands.
+/// The isolation of the commands of jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Isolation {
-    /// In namespaces of their own: files, processes, network, users.
+    /// Commands run in their own namespaces: files, processes, network and users.
     Namespaced,
-    /// By Landlock and seccomp alone: no network at all, and the machine's processes are in sight.
+    /// Commands are restricted by Landlock and seccomp only. They have no network, and they can see the processes of
+    /// the host.
     Landlocked,
-    /// Not at all.
+    /// Commands are not isolated.
     Off,
 }
 
 impl Isolation {
-    /// As it is stored and configured.
+    /// Returns the name for storage and configuration.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Namespaced => "namespaced",
@@ -37,20 +38,20 @@ impl From<String> for Isolation {
     }
 }
 
-/// How a worker limits the memory of each command.
+/// The way in which a worker limits the memory of each command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum MemoryLimit {
-    /// By the kernel, in a cgroup: no command can exceed it.
+    /// The kernel enforces the limit with a cgroup. No command can exceed it.
     Enforced,
-    /// By looking at it several times a second: a command can exceed it between two looks, and some kinds of memory
-    /// are not seen.
+    /// The worker measures memory several times a second. A command can exceed the limit between two measurements,
+    /// and some kinds of memory are not measured.
     Watched,
 }
 
 impl MemoryLimit {
-    /// As it is stored.
+    /// Returns the name for storage.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Enforced => "enforced",
@@ -69,12 +70,13 @@ impl From<String> for MemoryLimit {
     }
 }
 
-/// Resources that a command used.
+/// The resources that a command used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct CommandUsage {
-    /// Processor time of all its processes, in milliseconds.
+    /// The CPU time of all processes of the command, in milliseconds.
     pub cpu_ms: u64,
-    /// The most memory that they held at once, in bytes; of the largest one, where nothing better can be measured.
+    /// The peak memory of all processes of the command together, in bytes. If only single processes can be measured,
+    /// the peak memory of the largest one.
     pub peak_memory_bytes: u64,
 }

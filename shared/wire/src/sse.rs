@@ -1,25 +1,25 @@
-//! A decoder of Server-Sent Events (WHATWG HTML, section 9.2.6) with a cap on what it holds.
+//! A decoder for Server-Sent Events (WHATWG HTML, section 9.2.6) with a size limit.
 
-/// The most bytes of one event; a peer that sends more is not speaking to us.
+/// The maximum size of an event in bytes. A peer that sends a larger event does not speak this protocol.
 const MAX_EVENT_BYTES: usize = 32 * 1024 * 1024;
 
-/// One dispatched event.
+/// A dispatched event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SseEvent {
-    /// The `event` field; empty stands for `message`.
+    /// The `event` field. An empty name stands for `message`.
     pub name: String,
-    /// The `data` lines joined by line feeds.
+    /// The `data` lines, joined by line feeds.
     pub data: String,
-    /// The last `id` seen on the stream.
+    /// The last `id` of the stream.
     pub id: String,
 }
 
-/// The stream is not usable as Server-Sent Events.
+/// An event of the stream exceeds the size limit.
 #[derive(Debug, thiserror::Error)]
 #[error("an event is larger than {MAX_EVENT_BYTES} bytes")]
 pub struct EventTooLarge;
 
-/// Turns chunks of bytes, however they were cut, into events.
+/// Decodes a stream of bytes into events. The chunks can be cut anywhere.
 #[derive(Default)]
 pub struct SseDecoder {
     line: Vec<u8>,
@@ -30,7 +30,7 @@ pub struct SseDecoder {
 }
 
 impl SseDecoder {
-    /// Feeds one chunk and returns the events that it completed.
+    /// Decodes one chunk and returns the events that it completes.
     pub fn decode(&mut self, chunk: &[u8]) -> Result<Vec<SseEvent>, EventTooLarge> {
         let mut events = Vec::new();
         let mut rest = chunk;

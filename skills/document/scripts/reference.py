@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a reference document for pandoc: the paper, the margins and, for ODT, the styles of a report.
+"""Creates a reference document for pandoc: the paper, the margins and, for ODT, the styles of a report.
 
     reference.py house.odt --paper a4 --language de-DE
     pandoc in.md -s --reference-doc=house.odt -o out.odt
 
-OUT ends in .odt or .docx. Documents that will be edited in Word are better made with the skill docx.
+OUT ends in .odt or .docx. For documents that will be edited in Word, use the skill docx instead.
 """
 
 import argparse
@@ -24,11 +24,11 @@ INK, GREY = "#22303c", "#566470"
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 def style(name: str, parent: str, paragraph: str, text: str) -> str:
-    """A paragraph style of an ODT."""
+    """Returns a paragraph style of an ODT."""
     shown = name.replace("_20_", " ")
     return (
         f'<style:style style:name="{name}" style:display-name="{shown}" style:family="paragraph" '
@@ -69,7 +69,7 @@ def house_styles(accent: str) -> list[str]:
 
 
 def odt(source: str, paper: tuple[float, float], language: str, accent: str) -> str:
-    """The styles of an ODT in house style."""
+    """Returns the styles of an ODT in the house style."""
     width, height = paper
     source = re.sub(r'fo:page-width="[^"]*"', f'fo:page-width="{width}cm"', source)
     source = re.sub(r'fo:page-height="[^"]*"', f'fo:page-height="{height}cm"', source)
@@ -98,7 +98,7 @@ def odt(source: str, paper: tuple[float, float], language: str, accent: str) -> 
 
 
 def docx(source: str, paper: tuple[float, float]) -> str:
-    """The body of a DOCX with its paper and margins, in twentieths of a point."""
+    """Returns the body of a DOCX with its paper and margins, in twentieths of a point."""
     width, height, margin = (round(one / 2.54 * 1440) for one in (*paper, MARGIN))
     sides = " ".join(f'w:{side}="{margin}"' for side in ("top", "right", "bottom", "left"))
     page = (

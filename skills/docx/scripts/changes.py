@@ -1,4 +1,4 @@
-"""Tracked changes: how they are made, and what a document is without or with them."""
+"""Tracked changes: their creation, their acceptance and their rejection."""
 
 import copy
 import difflib
@@ -15,7 +15,7 @@ TOKEN = re.compile(r"\w+|\s+|[^\w\s]")
 
 
 class Marker:
-    """Makes tracked changes of one author."""
+    """A factory for tracked changes of one author."""
 
     def __init__(self, author: str, first_id: int) -> None:
         self.author = author
@@ -32,10 +32,10 @@ class Marker:
         return element
 
     def replace(self, paragraph: etree._Element, start: int, old: str, new: str) -> None:
-        """Replaces `old`, which begins at `start`, word by word: what is in both stays as it is."""
+        """Replaces `old`, which begins at `start`, word by word. Words that are in both texts do not change."""
         before, after = TOKEN.findall(old), TOKEN.findall(new)
         steps = difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
-        # From the end, so that the places in front of it stay right.
+        # From the end, so that the positions before a change stay valid.
         for kind, a, b, c, d in reversed(steps):
             if kind != "equal":
                 at = start + len("".join(before[:a]))
@@ -59,7 +59,7 @@ class Marker:
         if outer.tag != w("ins"):
             inner.addnext(inserted)
             return
-        # An insertion of someone else is cut: insertions cannot hold insertions.
+        # An insertion of another author is split, because insertions cannot contain insertions.
         rest = etree.Element(outer.tag, outer.attrib, nsmap=outer.nsmap)
         for follower in list(inner.itersiblings()):
             rest.append(follower)
@@ -68,7 +68,7 @@ class Marker:
             inserted.addnext(rest)
 
     def _before(self, paragraph: etree._Element, at: int) -> etree._Element | None:
-        """The run behind which an insertion at a place belongs; it is cut if it reaches further."""
+        """Returns the run after which an insertion at a position belongs. Splits the run if it extends beyond it."""
         last, seen = None, 0
         for run in list(runs(paragraph)):
             length = len(run_text(run))
@@ -89,7 +89,7 @@ class Marker:
             text.tag = w("delText")
 
     def _mark(self, paragraph: etree._Element, kind: str) -> None:
-        """Tracks the mark at the paragraph's end."""
+        """Tracks the mark at the end of the paragraph."""
         properties = paragraph.find(w("pPr"))
         if properties is None:
             properties = etree.Element(w("pPr"))
@@ -102,7 +102,7 @@ class Marker:
         run.insert(0, self._element(kind))
 
     def insert_paragraph(self, paragraph: etree._Element, text: str, style: str | None) -> None:
-        """A new paragraph behind another, which looks like it unless it has a style of its own."""
+        """Inserts a paragraph after another one. Without a style, it has the format of the other paragraph."""
         new = etree.Element(w("p"))
         old = paragraph.find(w("pPr"))
         if style is not None:
@@ -122,7 +122,7 @@ class Marker:
         paragraph.addnext(new)
 
     def delete_paragraph(self, paragraph: etree._Element) -> None:
-        """Takes out a paragraph with its mark."""
+        """Deletes a paragraph with its mark."""
         if paragraph.getparent().tag == w("tc") and len(paragraph.getparent().findall(w("p"))) == 1:
             raise Problem("a table cell keeps its only paragraph: delete its text instead")
         for run in list(runs(paragraph)):
@@ -148,7 +148,7 @@ def _after_properties(paragraph: etree._Element, element: etree._Element) -> Non
 
 
 def resolve(tree: etree._Element, accept: bool, only: Collection[str] | None = None) -> None:
-    """Accepts or rejects tracked changes: all, or those with certain numbers."""
+    """Accepts or rejects tracked changes: all of them, or those with the given numbers."""
 
     def is_meant(element: etree._Element) -> bool:
         return only is None or element.get(w("id")) in only
@@ -177,7 +177,7 @@ def resolve(tree: etree._Element, accept: bool, only: Collection[str] | None = N
 
 
 def _resolve_mark(parent: etree._Element, mark: etree._Element, is_gone: bool) -> None:
-    """A tracked paragraph mark or table row."""
+    """Resolves a tracked paragraph mark or table row."""
     if parent.tag == w("rPr"):
         paragraph = next(parent.iterancestors(w("p")), None)
         parent.remove(mark)
@@ -191,7 +191,7 @@ def _resolve_mark(parent: etree._Element, mark: etree._Element, is_gone: bool) -
 
 
 def _resolve_format(parent: etree._Element, change: etree._Element, accept: bool) -> None:
-    """A tracked format change holds the properties as they were."""
+    """Resolves a tracked format change, which contains the previous properties."""
     if accept or not len(change):
         parent.remove(change)
         return
@@ -204,7 +204,7 @@ def _resolve_format(parent: etree._Element, change: etree._Element, accept: bool
 
 
 def _join_next(paragraph: etree._Element) -> None:
-    """A paragraph whose mark is gone: its content goes to the front of the next one."""
+    """Moves the content of a paragraph whose mark was deleted to the start of the next paragraph."""
     following = paragraph.getnext()
     content = [child for child in paragraph if child.tag != w("pPr")]
     if following is None or following.tag != w("p"):
@@ -218,7 +218,7 @@ def _join_next(paragraph: etree._Element) -> None:
 
 
 def canonical(tree: etree._Element) -> bytes:
-    """A form of a text in which runs are joined where they look alike, so that cut runs do not differ."""
+    """Returns a canonical form of a text. Runs with the same format are joined, so that split runs do not differ."""
     tree = copy.deepcopy(tree)
     _join_cut(tree)
     for element in tree.iter():
@@ -245,7 +245,7 @@ def canonical(tree: etree._Element) -> bytes:
 
 
 def _join_cut(tree: etree._Element) -> None:
-    """Joins the parts of a tracked change that was cut by another one."""
+    """Joins the parts of a tracked change that another change has split."""
     for change in list(tree.iter(*(w(one) for one in TRACKED))):
         previous = change.getprevious()
         if previous is not None and previous.tag == change.tag and dict(previous.attrib) == dict(change.attrib):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Comments: adds them to words, answers them, and lists them. The text itself stays as it is.
+"""Comments: adds them to words, replies to them, and lists them. The text of the document does not change.
 
 COMMENTS.json is a list of objects:
-  {"find": "30 days", "text": "Is this agreed?"}      "nth": 2 chooses the second place
-  {"reply_to": "0", "text": "Yes, since May."}        the number as `list` prints it
+  {"find": "30 days", "text": "Is this agreed?"}      "nth": 2 selects the second occurrence
+  {"reply_to": "0", "text": "Yes, since May."}        the number as printed by `list`
 """
 
 import argparse
@@ -24,7 +24,7 @@ EXTENDED_RELATION = "http://schemas.microsoft.com/office/2011/relationships/comm
 
 
 def comment_parts(package: Package) -> tuple[etree._Element, etree._Element]:
-    """The comments and their threads; both parts are added if they are missing."""
+    """Returns the comments and their threads. Adds both parts if they are missing."""
     if COMMENTS not in package.parts:
         tree = etree.Element(w("comments"), nsmap={"w": w("")[1:-1], "w14": W14})
         package.add(COMMENTS, tree, f"{TYPE}.comments+xml", f"{OFFICE_RELATIONS}/comments")
@@ -35,7 +35,7 @@ def comment_parts(package: Package) -> tuple[etree._Element, etree._Element]:
 
 
 def thread_id(comment: etree._Element, number: int) -> str:
-    """The identity of a comment's last paragraph, by which answers name it."""
+    """Returns the id of a comment's last paragraph, which replies refer to."""
     paragraph = comment.findall(w("p"))[-1]
     name = f"{{{W14}}}paraId"
     if paragraph.get(name) is None:
@@ -44,7 +44,7 @@ def thread_id(comment: etree._Element, number: int) -> str:
 
 
 def add(package: Package, wanted: Any, author: str) -> int:
-    """Adds comments and answers."""
+    """Adds comments and replies."""
     if not isinstance(wanted, list) or not wanted or not all(isinstance(one, dict) for one in wanted):
         raise Problem("the comments are not a list of objects")
     comments, threads = comment_parts(package)
@@ -73,7 +73,7 @@ def add(package: Package, wanted: Any, author: str) -> int:
 
 
 def new_comment(comments: etree._Element, number: int, text: str, author: str) -> etree._Element:
-    """A comment with its text."""
+    """Adds a comment with its text."""
     comment = etree.SubElement(comments, w("comment"))
     initials = "".join(part[0] for part in author.split())[:3].upper()
     date = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -86,7 +86,7 @@ def new_comment(comments: etree._Element, number: int, text: str, author: str) -
 
 
 def anchor(first: etree._Element, last: etree._Element, number: int) -> None:
-    """Marks the runs that a comment is about."""
+    """Marks the runs that a comment refers to."""
     marks = {name: etree.Element(w(name)) for name in ("commentRangeStart", "commentRangeEnd")}
     for mark in marks.values():
         mark.set(w("id"), str(number))
@@ -101,7 +101,7 @@ def anchor(first: etree._Element, last: etree._Element, number: int) -> None:
 
 
 def answer(package: Package, threads: Any, entry: Any, parent: Any, number: int) -> None:
-    """Ties an answer to its comment: same place, and a thread."""
+    """Connects a reply to its comment: the same position, and a thread."""
     parent_thread = thread_id(parent, int(parent.get(w("id"))))
     if not any(one.get(f"{{{W15}}}paraId") == parent_thread for one in threads):
         first = etree.Element(f"{{{W15}}}commentEx")
@@ -125,7 +125,7 @@ def answer(package: Package, threads: Any, entry: Any, parent: Any, number: int)
 
 
 def without_comments(package: Package) -> bytes:
-    """The body without anchors of comments, to compare."""
+    """Returns the body without the anchors of comments, for comparison."""
     tree = etree.fromstring(etree.tostring(package.tree()))
     for name in ("commentRangeStart", "commentRangeEnd", "commentReference"):
         for mark in list(tree.iter(w(name))):
@@ -134,7 +134,7 @@ def without_comments(package: Package) -> bytes:
 
 
 def listed(package: Package) -> int:
-    """Prints each comment with the words that it is about."""
+    """Prints each comment with the words that it refers to."""
     if COMMENTS not in package.parts:
         return 0
     for comment in package.tree(COMMENTS):

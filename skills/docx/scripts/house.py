@@ -1,4 +1,4 @@
-"""The house style for Word documents: a module for your own script, on top of python-docx.
+"""The house style for Word documents: a module for your own script, based on python-docx.
 
     sys.path.insert(0, "skill/scripts")
     from house import Report
@@ -35,7 +35,7 @@ NUMBER = re.compile(r"[-+−–]?[€$£]?\s?\d[\d.,'\s\u00a0\u202f]*\s?(?:%|€
 
 
 def new_document(title: str, author: str, language: str, paper: str, font: str, accent: str) -> Document:
-    """An empty document with all styles set, on A4 or Letter."""
+    """Creates an empty document with all styles, on A4 or Letter."""
     document = Document()
     apply_styles(document, font, accent, language)
     core = document.core_properties
@@ -49,7 +49,7 @@ def new_document(title: str, author: str, language: str, paper: str, font: str, 
 
 
 def add_field(paragraph: Paragraph, instruction: str, shown: str) -> None:
-    """Adds a field such as ` PAGE ` that shows a text until it is updated."""
+    """Adds a field such as ` PAGE `, with a text that is shown until the field is updated."""
     for kind in ("begin", None, "separate", "shown", "end"):
         run = paragraph.add_run()
         if kind == "shown":
@@ -91,7 +91,7 @@ def add_inline(paragraph: Paragraph, text: str) -> None:
 
 
 class Report:
-    """A document that grows from top to bottom."""
+    """A document that is written from top to bottom."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Report:
         return Length(section.page_width - section.left_margin - section.right_margin)
 
     def footer(self, text: str, page: str = "Page", of: str = "of") -> None:
-        """A footer with a text on the left and `Page 1 of 9` on the right."""
+        """Sets a footer with a text on the left and `Page 1 of 9` on the right."""
         paragraph = self.document.sections[-1].footer.paragraphs[0]
         paragraph.text = ""
         paragraph.paragraph_format.tab_stops.add_tab_stop(self.text_width, WD_TAB_ALIGNMENT.RIGHT)
@@ -124,32 +124,32 @@ class Report:
         add_field(paragraph, " NUMPAGES ", "1")
 
     def title(self, text: str, subtitle: str = "") -> None:
-        """The title and a line below it."""
+        """Adds the title, with a subtitle below it."""
         self.document.add_paragraph(text, style="Title")
         if subtitle:
             self.document.add_paragraph(subtitle, style="Subtitle")
 
     def heading(self, text: str, level: int = 1) -> None:
-        """A heading of level 1 to 3."""
+        """Adds a heading of level 1 to 3."""
         self.document.add_heading(text, level)
 
     def text(self, text: str, style: str = "Normal") -> Paragraph:
-        """A paragraph with `**bold**`, `*italic*` and `[text](address)`."""
+        """Adds a paragraph with `**bold**`, `*italic*` and `[text](address)`."""
         paragraph = self.document.add_paragraph(style=style)
         add_inline(paragraph, text)
         return paragraph
 
     def note(self, text: str) -> None:
-        """A paragraph that stands out: what to decide, what to beware of."""
+        """Adds a highlighted paragraph, for decisions and warnings."""
         self.text(text, "House Note")
 
     def bullets(self, items: list[str], level: int = 1) -> None:
-        """A list with bullets."""
+        """Adds a list with bullets."""
         for item in items:
             self.text(item, "List Bullet" if level == 1 else f"List Bullet {level}")
 
     def steps(self, items: list[str]) -> None:
-        """A list with numbers, which begin at 1."""
+        """Adds a numbered list, which starts at 1."""
         numbering = self.document.part.numbering_part.numbering_definitions._numbering
         style = self.document.styles["List Number"].element.pPr.numPr.numId.val
         number = numbering.add_num(numbering.num_having_numId(style).abstractNumId.val)
@@ -159,7 +159,7 @@ class Report:
             paragraph._p.get_or_add_pPr().get_or_add_numPr().get_or_add_numId().val = number.numId
 
     def caption(self, text: str, kind: str = "Table", keep: bool = True) -> None:
-        """A numbered caption. Above a table it is kept with it; below a picture, say `keep=False`."""
+        """Adds a numbered caption. It stays with the table below it. For one below a picture, use `keep=False`."""
         self._counts[kind] = self._counts.get(kind, 0) + 1
         paragraph = self.document.add_paragraph(f"{kind} ", style="Caption")
         add_field(paragraph, f" SEQ {kind} \\* ARABIC ", str(self._counts[kind]))
@@ -174,7 +174,7 @@ class Report:
         total: bool = False,
         caption: str = "",
     ) -> None:
-        """A table. Columns of numbers stand to the right; with `total`, the last row is the sum."""
+        """Adds a table. Columns of numbers are right-aligned. With `total`, the last row is the sum."""
         if any(len(row) != len(header) for row in rows):
             raise ValueError(f"each row needs {len(header)} cells")
         if caption:
@@ -209,7 +209,7 @@ class Report:
         self.document.add_paragraph(style="House After Table")
 
     def _widths(self, header: list[str], rows: list[list[str]]) -> list[Length]:
-        """Widths by the longest text of each column, between 6 and 40 characters; narrow tables stay narrow."""
+        """Returns widths by the longest text of each column, from 6 to 40 characters. Narrow tables stay narrow."""
         longest = [max(len(str(row[at])) for row in [header, *rows]) for at in range(len(header))]
         wanted = [min(max(chars, 6), 40) * Pt(5.6) + Cm(0.7) for chars in longest]
         scale = self.text_width / sum(wanted)
@@ -217,7 +217,7 @@ class Report:
         return [Length(int(width * scale)) for width in wanted]
 
     def picture(self, path: str | Path, description: str, width_cm: float = 16, caption: str = "") -> None:
-        """A picture, never wider than the text. The description is for people who do not see it."""
+        """Adds a picture, at most as wide as the text. The description is for readers who cannot see it."""
         width = min(Cm(width_cm), self.text_width)
         paragraph = self.document.add_paragraph(style="House Picture")
         paragraph.paragraph_format.keep_with_next = bool(caption)
@@ -227,11 +227,11 @@ class Report:
             self.caption(caption, "Figure", keep=False)
 
     def page_break(self) -> None:
-        """What follows begins on a new page."""
+        """Starts a new page."""
         self.document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
 
     def turn(self) -> None:
-        """What follows is on pages in the other orientation: for wide tables, and back again."""
+        """Starts a page in the other orientation, such as for a wide table. A second call turns back."""
         section = self.document.add_section(WD_SECTION.NEW_PAGE)
         section.page_width, section.page_height = section.page_height, section.page_width
         is_wide = section.page_width > section.page_height

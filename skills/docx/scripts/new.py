@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes an empty document in the house style: a template for python-docx, or pandoc's --reference-doc."""
+"""Creates an empty document in the house style: a template for python-docx, or pandoc's --reference-doc."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Office files as untrusted packages, and LibreOffice. The same file in docx, pptx and spreadsheet."""
+"""Office files as untrusted packages, and LibreOffice. This file is the same in docx, pptx and spreadsheet."""
 
 import contextlib
 import fcntl
@@ -30,7 +30,7 @@ SETTINGS = """<?xml version="1.0" encoding="UTF-8"?>
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Says which library is missing instead of where it was imported."""
+    """Reports a missing library in one line, without a traceback."""
     if isinstance(error, ModuleNotFoundError):
         print(f"{Path(sys.argv[0]).stem}: the Python library {error.name} is not installed", file=sys.stderr)
     else:
@@ -41,11 +41,11 @@ sys.excepthook = _one_line
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     tool = Path(sys.argv[0]).stem
     try:
         sys.exit(main() or 0)
@@ -60,7 +60,7 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def check_package(path: Path, part: str) -> None:
-    """Refuses what is not a ZIP with `part`, is unreasonably large, or has XML that declares entities."""
+    """Rejects a file that is not a ZIP with `part`, is too large, or has XML that declares entities."""
     if not path.is_file():
         raise Problem(f"{path}: there is no such file")
     try:
@@ -96,7 +96,7 @@ def _check_part(package: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) ->
 
 
 def read_json(path: str) -> object:
-    """The JSON of a file, or of standard input for `-`."""
+    """Returns the JSON of a file, or of standard input for `-`."""
     try:
         return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -105,7 +105,7 @@ def read_json(path: str) -> object:
 
 @contextlib.contextmanager
 def _profile() -> Iterator[Path]:
-    """A LibreOffice profile that later calls use again; one LibreOffice at a time can have it."""
+    """Yields a LibreOffice profile that later calls reuse. Only one LibreOffice can use it at a time."""
     folder = Path(tempfile.gettempdir()) / "skill-office-profile"
     (folder / "user").mkdir(parents=True, exist_ok=True)
     settings = folder / "user" / "registrymodifications.xcu"
@@ -117,7 +117,7 @@ def _profile() -> Iterator[Path]:
 
 
 def convert(source: Path, target: str, folder: Path, timeout: int = 240) -> Path:
-    """Has LibreOffice convert a file, for instance to `pdf` or `xlsx:Calc MS Excel 2007 XML`."""
+    """Converts a file with LibreOffice, for example to `pdf` or `xlsx:Calc MS Excel 2007 XML`."""
     program = shutil.which("soffice")
     if program is None:
         raise Problem("soffice is not installed (LibreOffice)")
@@ -149,7 +149,7 @@ def draw(pdf: Path, folder: Path, dpi: int) -> list[Path]:
 
 
 def contact_sheet(pages: list[Path], sheet: Path, columns: int, width: int) -> None:
-    """Puts pages side by side into one picture, numbered."""
+    """Combines pages into one picture, side by side and numbered."""
     from PIL import Image, ImageDraw, ImageFont
 
     pictures = [Image.open(page).convert("RGB") for page in pages]
@@ -171,7 +171,7 @@ def contact_sheet(pages: list[Path], sheet: Path, columns: int, width: int) -> N
 
 
 def empty_share(page: Path) -> float:
-    """The share of a page's height below its last mark, without the outer 8 percent, where footers stand."""
+    """Returns the share of a page that is empty at the bottom. Ignores the outer 8 percent, which contain footers."""
     from PIL import Image
 
     picture = Image.open(page).convert("L")

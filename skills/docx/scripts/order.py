@@ -1,4 +1,4 @@
-"""The order in which WordprocessingML wants its elements (ECMA-376 part 1, annex A)."""
+"""The element order that WordprocessingML requires (ECMA-376 part 1, annex A)."""
 
 ORDER = {
     "pPr": """

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tracked changes: makes them, checks that nothing else has changed, lists, accepts and rejects them.
+"""Tracked changes: creates them, checks that nothing else has changed, lists, accepts and rejects them.
 
-CHANGES.json is a list of objects, carried out in order:
+CHANGES.json is a list of objects, which are applied in order:
   {"find": "30 days", "replace": "45 days"}          only the words that differ are marked
-  {"find": "30 days", "replace": "45 days", "nth": 2}  the second place; "nth": "all" for every place
+  {"find": "30 days", "replace": "45 days", "nth": 2}  the second occurrence; "nth": "all" for every occurrence
   {"insert_after": "a text of the paragraph", "text": "A new paragraph", "style": "Heading2"}   style is optional
   {"delete_paragraph": "a text of the paragraph"}
 """
@@ -21,7 +21,7 @@ ENDINGS = ("Change", *(f"}}{one}" for one in TRACKED))
 
 
 def tracked_ids(package: Package) -> set[str]:
-    """The numbers of all tracked changes."""
+    """Returns the numbers of all tracked changes."""
     found = set()
     for name in package.texts():
         for element in package.tree(name).iter():
@@ -31,7 +31,7 @@ def tracked_ids(package: Package) -> set[str]:
 
 
 def check_only_tracked(original: Package, changed: Package) -> int:
-    """Fails unless rejecting the new changes gives the original. Returns how many are new."""
+    """Fails unless rejecting the new changes results in the original. Returns the number of new changes."""
     new = tracked_ids(changed) - tracked_ids(original)
     texts = set(original.texts())
     if texts != set(changed.texts()):
@@ -49,7 +49,7 @@ def check_only_tracked(original: Package, changed: Package) -> int:
 
 
 def apply(package: Package, changes: Any, author: str) -> Marker:
-    """Makes the changes and checks each paragraph's text."""
+    """Applies the changes and checks the text of each paragraph."""
     if not isinstance(changes, list) or not all(isinstance(one, dict) for one in changes) or not changes:
         raise Problem("the changes are not a list of objects")
     marker = Marker(author, highest_id(package))
@@ -69,7 +69,7 @@ def apply(package: Package, changes: Any, author: str) -> Marker:
 
 
 def replace(package: Package, marker: Marker, find: str, new: str, nth: int | str) -> None:
-    """Replaces one place of a text, or all; `nth` 0 means that there is only one."""
+    """Replaces one occurrence of a text, or all. `nth` 0 requires that there is only one."""
     if nth == "all":
         count = 0
         for name in package.texts():
@@ -89,7 +89,7 @@ def replace(package: Package, marker: Marker, find: str, new: str, nth: int | st
 
 
 def replace_at(marker: Marker, paragraph: Any, start: int, find: str, new: str) -> None:
-    """Replaces a text at a place and checks what the paragraph says then."""
+    """Replaces a text at a position, and checks the resulting text of the paragraph."""
     text = paragraph_text(paragraph)
     wanted = text[:start] + new + text[start + len(find) :]
     marker.replace(paragraph, start, find, new)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Draws a document's pages: a PDF, page-1.png …, and sheet.png with all pages side by side.
+"""Draws the pages of a document: a PDF, page-1.png …, and sheet.png with all pages side by side.
 
-It says which pages are nearly empty, and how much of the last one is.
+Reports pages that are nearly empty, with the empty share of each.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The styles of the house: every style that a report uses, set from scratch."""
+"""The styles of the house style. Every style that a report uses is defined here."""
 
 from docx.document import Document as DocumentType
 from docx.enum.style import WD_STYLE_TYPE
@@ -47,7 +47,7 @@ TABLE = f"""<w:style {nsdecls("w")} w:type="table" w:customStyle="1" w:styleId="
 
 
 def set_font(document: DocumentType, style: str, name: str, size: float, color: str) -> None:
-    """Sets font, size and colour of a style, for all scripts; a theme font would win over the name."""
+    """Sets font, size and colour of a style, for all scripts. Removes theme fonts, which would override the name."""
     it = document.styles[style]
     it.font.name, it.font.size = name, Pt(size)
     it.font.color.rgb = RGBColor.from_string(color)
@@ -59,7 +59,7 @@ def set_font(document: DocumentType, style: str, name: str, size: float, color: 
 
 
 def apply_styles(document: DocumentType, font: str, accent: str, language: str) -> None:
-    """Sets all styles, the language of the spelling checker, and what else the empty template has wrong."""
+    """Sets all styles and the language of the spelling checker, and corrects defects of the empty template."""
     styles = document.styles
     for name, (size, before, after, lines, bold, color) in PARAGRAPHS.items():
         if name not in styles:
@@ -101,7 +101,7 @@ def _add_style(document: DocumentType, name: str) -> None:
 
 
 def _add_note(document: DocumentType, accent: str) -> None:
-    """The note: a bar on its left and a pale ground."""
+    """Defines the note: a bar on its left and a pale background."""
     style = document.styles["House Note"]
     properties = style.element.get_or_add_pPr()
     border = f'<w:left w:val="single" w:sz="24" w:space="8" w:color="{accent}"/>'

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""A table of contents with the page numbers of LibreOffice's layout, filled, with links, and still updatable in Word.
+"""Adds a table of contents with links and the page numbers of LibreOffice's layout. Word can update it.
 
-It replaces the table of contents that is there, or the paragraph that says just `[TOC]`, or it comes before the
-first heading.
+It replaces an existing table of contents, or a paragraph that contains only `[TOC]`. Otherwise it is inserted before
+the first heading.
 """
 
 import argparse
@@ -25,7 +25,7 @@ MARK = "_Toc7000"
 
 
 def heading_level(paragraph: Paragraph) -> int:
-    """1 to 9 for headings, otherwise 0."""
+    """Returns the level 1 to 9 of a heading, or 0 for other paragraphs."""
     style = paragraph.style
     while style is not None:
         name = style.name.lower()
@@ -38,13 +38,13 @@ def heading_level(paragraph: Paragraph) -> int:
 
 
 def headings(document: DocumentType, levels: int) -> list[tuple[int, Paragraph]]:
-    """The headings that the table lists."""
+    """Returns the headings that the table lists."""
     found = [(heading_level(one), one) for one in document.paragraphs if one.text.strip()]
     return [(level, one) for level, one in found if 0 < level <= levels]
 
 
 def remove_old(document: DocumentType) -> Paragraph | None:
-    """Takes out an old table of contents. Returns an empty paragraph in its place, if there was one."""
+    """Removes an old table of contents. Returns an empty paragraph in its place, if there was one."""
     body, depth, inside, place = document.element.body, 0, False, None
     gone = []
     for element in list(body):
@@ -69,7 +69,7 @@ def remove_old(document: DocumentType) -> Paragraph | None:
 
 
 def find_place(document: DocumentType, listed: list[tuple[int, Paragraph]]) -> Paragraph:
-    """The empty paragraph that becomes the first line."""
+    """Returns the empty paragraph that becomes the first line of the table."""
     old = remove_old(document)
     if old is not None:
         return old
@@ -82,7 +82,7 @@ def find_place(document: DocumentType, listed: list[tuple[int, Paragraph]]) -> P
 
 
 def bookmark(paragraph: Paragraph, number: int) -> str:
-    """Gives a heading a name that entries point to."""
+    """Adds a bookmark to a heading, and returns its name for links."""
     name = f"{MARK}{number:04d}"
     for old in list(paragraph._p.iter(qn("w:bookmarkStart"))):
         if str(old.get(qn("w:name"))) == name:
@@ -97,7 +97,7 @@ def bookmark(paragraph: Paragraph, number: int) -> str:
 
 
 def field(kind: str, text: str = "") -> OxmlElement:
-    """A run with a part of a field."""
+    """Returns a run with a part of a field."""
     run_element = OxmlElement("w:r")
     if kind == "code":
         code = OxmlElement("w:instrText")
@@ -151,7 +151,7 @@ def write(document: DocumentType, levels: int, title: str) -> list[Paragraph]:
 
 
 def pages(path: Path, expected: list[str]) -> list[int]:
-    """The page of each heading, from the outline of LibreOffice's PDF."""
+    """Returns the page of each heading, from the outline of LibreOffice's PDF."""
     with tempfile.TemporaryDirectory() as folder:
         reader = PdfReader(convert(path, "pdf", Path(folder)))
         found: list[tuple[str, int]] = []

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks a document: whether Word opens it without repair, and whether it is well made.
+"""Checks that Word can open a document without repair, and that the document is well structured.
 
-Errors (exit 1) are broken relationships, elements out of order, double numbers, tables with wrong cells, comments
-without a place, and characters without a glyph. Warnings are missing descriptions of pictures, gaps between heading
-levels, layout by empty paragraphs, and text left from a template. --fix puts elements into their order.
+Errors (exit 1): broken relationships, elements out of order, duplicate numbers, tables with wrong cells, comments
+without a place, and characters without a glyph. Warnings: pictures without a description, skipped heading levels,
+layout by empty paragraphs, and leftover template text. --fix puts elements into the correct order.
 """
 
 import argparse
@@ -25,7 +25,7 @@ DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawi
 
 
 def package_errors(package: Package) -> Iterator[str]:
-    """Content types and relationships."""
+    """Checks content types and relationships."""
     types = package.tree("[Content_Types].xml")
     known = {one.get("PartName", "").lstrip("/") for one in types.iter(f"{{{TYPES}}}Override")}
     endings = {one.get("Extension", "").lower() for one in types.iter(f"{{{TYPES}}}Default")}
@@ -45,7 +45,7 @@ def package_errors(package: Package) -> Iterator[str]:
 
 
 def reference_errors(package: Package) -> Iterator[str]:
-    """References by `r:id`, and numbers that must be used once."""
+    """Checks references by `r:id`, and numbers that must be unique."""
     for name in [one for one in package.parts if one.startswith("word/") and one.endswith(".xml")]:
         tree = package.tree(name)
         beside = f"word/_rels/{posixpath.basename(name)}.rels"
@@ -71,7 +71,7 @@ def reference_errors(package: Package) -> Iterator[str]:
 
 
 def order_errors(package: Package, fix: bool) -> Iterator[str]:
-    """Elements that are not in the order of the schema."""
+    """Checks that elements are in the order of the schema. Corrects the order if `fix` is set."""
     for name in [one for one in package.parts if one.startswith("word/") and one.endswith(".xml")]:
         for element in package.tree(name).iter(*(w(one) for one in ORDER)):
             kind = etree.QName(element).localname
@@ -91,7 +91,7 @@ def order_errors(package: Package, fix: bool) -> Iterator[str]:
 
 
 def structure_errors(package: Package) -> Iterator[str]:
-    """Tables, and tracked changes around the wrong kind of text."""
+    """Checks tables, and text in tracked deletions."""
     tree = package.tree()
     for number, table in enumerate(tree.iter(w("tbl")), 1):
         columns = len(table.findall(f"{w('tblGrid')}/{w('gridCol')}"))
@@ -111,7 +111,7 @@ def structure_errors(package: Package) -> Iterator[str]:
 
 
 def warnings(package: Package) -> Iterator[str]:
-    """What is allowed, but not well made."""
+    """Returns findings that are valid, but not good practice."""
     tree, level, empty = package.tree(), 0, 0
     styles = {
         one.get(w("styleId")): str(one.find(w("name")).get(w("val"))).lower()

@@ -1,4 +1,4 @@
-"""The parts of a Word file as XML: texts, runs that are cut where a change begins, and relationships."""
+"""The parts of a Word file as XML: texts, runs, and relationships."""
 
 import copy
 import zipfile
@@ -15,17 +15,17 @@ TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 OFFICE_RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 DOCUMENT = "word/document.xml"
 SPACE = "{http://www.w3.org/XML/1998/namespace}space"
-# What a child of a run adds to its text.
+# The characters that the children of a run add to its text.
 SIGNS = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "\u2011", "softHyphen": "\u00ad"}
 
 
 def w(name: str) -> str:
-    """A name of WordprocessingML."""
+    """Returns a qualified name of WordprocessingML."""
     return f"{{{W}}}{name}"
 
 
 class Package:
-    """A Word file in memory. What is not changed is written as it was."""
+    """A Word file in memory. Parts that do not change are written unchanged."""
 
     def __init__(self, path: Path) -> None:
         check_package(path, DOCUMENT)
@@ -34,14 +34,14 @@ class Package:
         self._trees: dict[str, etree._Element] = {}
 
     def tree(self, name: str = DOCUMENT) -> etree._Element:
-        """The XML of a part, parsed once; `save` writes it back."""
+        """Returns the XML of a part, which is parsed once. `save` writes it back."""
         if name not in self._trees:
             parser = etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=False)
             self._trees[name] = etree.fromstring(self.parts[name], parser)
         return self._trees[name]
 
     def texts(self) -> list[str]:
-        """The names of the parts that hold text: body first, then headers, footers and notes."""
+        """Returns the names of the parts with text: first the body, then headers, footers and notes."""
         others = ("header", "footer", "footnotes", "endnotes")
         found = [name for name in self.parts if name.startswith(tuple(f"word/{one}" for one in others))]
         return [DOCUMENT, *sorted(name for name in found if name.endswith(".xml"))]
@@ -58,7 +58,7 @@ class Package:
         etree.SubElement(relations, f"{{{RELATIONS}}}Relationship", Id=new, Type=relation, Target=target)
 
     def save(self, path: Path) -> None:
-        """Writes the file, content types first."""
+        """Writes the file, with the content types first."""
         for name, tree in self._trees.items():
             self.parts[name] = etree.tostring(tree, xml_declaration=True, encoding="UTF-8", standalone=True)
         names = sorted(self.parts, key=lambda name: name != "[Content_Types].xml")
@@ -68,7 +68,7 @@ class Package:
 
 
 def runs(paragraph: etree._Element) -> Iterator[etree._Element]:
-    """The runs of a paragraph that show, without deleted ones and those of text boxes."""
+    """Yields the visible runs of a paragraph, without deleted runs and runs of text boxes."""
     for run in paragraph.iter(w("r")):
         above = next(run.iterancestors(w("p"), w("del"), w("moveFrom")), None)
         if above is paragraph:
@@ -76,7 +76,7 @@ def runs(paragraph: etree._Element) -> Iterator[etree._Element]:
 
 
 def run_text(run: etree._Element) -> str:
-    """The text of a run: what it shows, with tabs and line breaks."""
+    """Returns the text of a run, with tabs and line breaks."""
     found = []
     for child in run:
         name = etree.QName(child).localname if isinstance(child.tag, str) else ""
@@ -88,18 +88,18 @@ def run_text(run: etree._Element) -> str:
 
 
 def paragraph_text(paragraph: etree._Element) -> str:
-    """The text of a paragraph with all insertions and without deletions."""
+    """Returns the text of a paragraph with all insertions and without deletions."""
     return "".join(run_text(run) for run in runs(paragraph))
 
 
 def set_text(element: etree._Element, text: str) -> None:
-    """Sets the text of a `w:t` so that spaces at its ends stay."""
+    """Sets the text of a `w:t` and preserves spaces at its ends."""
     element.text = text
     element.set(SPACE, "preserve")
 
 
 def split_run(run: etree._Element, at: int) -> etree._Element:
-    """Cuts a run after `at` characters; what follows is a new run behind it, which is returned."""
+    """Splits a run after `at` characters. Returns the new run with the rest, which follows it."""
     tail = etree.Element(run.tag, run.attrib, nsmap=run.nsmap)
     properties = run.find(w("rPr"))
     if properties is not None:
@@ -122,7 +122,7 @@ def split_run(run: etree._Element, at: int) -> etree._Element:
 
 
 def cut(paragraph: etree._Element, start: int, end: int) -> list[etree._Element]:
-    """Cuts runs so that some of them hold just the characters `start` to `end`, and returns these."""
+    """Splits runs at the characters `start` and `end`, and returns the runs between them."""
     inside, at = [], 0
     for run in list(runs(paragraph)):
         length = len(run_text(run))
@@ -137,7 +137,7 @@ def cut(paragraph: etree._Element, start: int, end: int) -> list[etree._Element]
 
 
 def place(package: Package, find: str, nth: int = 0) -> tuple[etree._Element, int]:
-    """The paragraph and place of a text. It must occur once, unless `nth` chooses one of several."""
+    """Returns the paragraph and position of a text. It must occur once, unless `nth` selects an occurrence."""
     found = []
     for name in package.texts():
         for paragraph in package.tree(name).iter(w("p")):
@@ -155,7 +155,7 @@ def place(package: Package, find: str, nth: int = 0) -> tuple[etree._Element, in
 
 
 def highest_id(package: Package) -> int:
-    """The highest `w:id` of changes, comments and bookmarks."""
+    """Returns the highest `w:id` of changes, comments and bookmarks."""
     ids = [0]
     for name in [*package.texts(), "word/comments.xml"]:
         if name in package.parts:

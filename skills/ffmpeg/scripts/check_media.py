@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Checks audio and video before it is handed over, and draws a sheet of its pictures to look at.
+"""Checks audio and video before delivery, and draws a sheet of its frames for review.
 
-Errors (exit 1): damage anywhere, no picture or sound that is not black or silent, sound and picture that end apart,
-and whatever differs from --seconds, --size and --loudness. Warnings: black and silent stretches, a still picture for
-long, clipping, pixel formats that many players refuse. --sheet draws frames with their times, or the sound as waves.
+Errors (exit 1): damage anywhere, a picture that is all black, silence throughout, sound and picture that end at
+different times, and any difference from --seconds, --size and --loudness. Warnings: black and silent sections, long
+still pictures, clipping, pixel formats that many players do not support. --sheet draws frames with their times, or
+the waveform of the sound.
 """
 
 import argparse
@@ -19,7 +20,7 @@ DAMAGE = re.compile("error while decoding|invalid|corrupt|truncat", re.IGNORECAS
 
 
 def decoded(clip: Clip) -> str:
-    """The log of one pass over everything: black, frozen and silent stretches, loudness, damage."""
+    """Returns the log of one complete decoding: black, frozen and silent sections, loudness, damage."""
     chains, outputs = [], []
     if clip.video:
         chains.append("[0:v:0]blackdetect=d=0.3:pix_th=0.08,freezedetect=n=0.0005:d=5[v]")
@@ -32,7 +33,7 @@ def decoded(clip: Clip) -> str:
 
 
 def stretches(log: str, first: str, last: str, seconds: float) -> list[tuple[float, float]]:
-    """The beginnings and ends of what a filter found; the end may be that of the file."""
+    """Returns the start and end of each section that a filter found. The end of the file may end the last section."""
     starts = [float(one) for one in re.findall(rf"{first}: ?(-?[\d.]+)", log)]
     ends = [float(one) for one in re.findall(rf"{last}: ?([\d.]+)", log)]
     ends += [seconds] * (len(starts) - len(ends))
@@ -90,15 +91,15 @@ def findings(clip: Clip, given: argparse.Namespace) -> Iterator[tuple[str, str]]
 
 
 def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
-    """Frames with their times in one picture; of sound its wave and its spectrum."""
+    """Draws frames with their times into one picture, or the waveform and spectrum of a sound file."""
     if clip.video is None:
-        # The height of a spectrum is a power of two, or it takes a hundred times as long.
+        # The height of the spectrum must be a power of two. Otherwise it takes a hundred times as long.
         waves = "[0:a:0]asplit[a][b];[a]showwavespic=s=1280x300:split_channels=1,format=rgb24[w]"
         waves += ";[b]showspectrumpic=s=1280x256:legend=0,format=rgb24[s]"
         graph = f"{waves};[w][s]vstack"
         ffmpeg("-i", f"file:{clip.path}", "-filter_complex", graph, "-frames:v", 1, "-update", 1, f"file:{out}")
         return
-    # The last frame begins before the end.
+    # The last frame begins before the end of the stream.
     end = max(0.0, clip.video.seconds - 1.5 / (clip.video.rate or 25))
     times = at or [end * n / max(1, count - 1) for n in range(count)]
     if late := [one for one in times if not 0 <= one <= clip.video.seconds]:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Joins clips of any size, rate and codec, and still pictures, into one film; or sound files into one.
+"""Joins clips of any size, rate and codec, and still pictures, into one film. Also joins sound files into one.
 
-Clips that are alike are copied without loss. Others are brought to one size and rate: those of the first clip, unless
---size and --rate say otherwise. A clip without sound gets silence. Prints at which second each clip begins.
+Clips with the same format are copied without loss. Other clips are converted to one size and rate: those of the first
+clip, unless --size and --rate are set. A clip without sound gets silence. Prints the second at which each clip begins.
 """
 
 import argparse
@@ -25,7 +25,7 @@ FIT = {
 
 @dataclass(frozen=True)
 class Part:
-    """A clip and for how long it is shown."""
+    """A clip and the time for which it is shown."""
 
     clip: Clip
     seconds: float
@@ -45,20 +45,20 @@ def part(clip: Clip, still: float) -> Part:
 
 
 def are_alike(parts: list[Part]) -> bool:
-    """Whether the clips can be put one after the other without encoding."""
+    """Whether the clips can be joined without encoding."""
 
     def form(one: Part) -> object:
         video, audio = one.clip.video, one.clip.audio
         picture = video and (video.codec, video.width, video.height, round(video.rate, 2), video.pixel_format)
         return picture, audio and (audio.codec, audio.rate, audio.channels), one.clip.path.suffix.lower()
 
-    # What is copied carries a sound that ends elsewhere than its picture on to the next clip.
+    # In a copy, sound that ends later than its picture would shift the sound of the next clip.
     ends = [abs(one.clip.video.seconds - one.clip.audio.seconds) for one in parts if one.clip.video and one.clip.audio]
     return len({form(one) for one in parts}) == 1 and not parts[0].is_still and max(ends, default=0.0) < 0.1
 
 
 def copy(parts: list[Part], out: Path) -> None:
-    """Joins without encoding."""
+    """Joins the clips without encoding."""
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as lines:
         for one in parts:
             name = str(one.clip.path.resolve()).replace("'", "'\\''")
@@ -70,14 +70,14 @@ def copy(parts: list[Part], out: Path) -> None:
 
 
 def picture_chain(n: int, one: Part, size: tuple[int, int], rate: float, fit: str) -> str:
-    """A clip's picture in the form of the film."""
+    """Returns the filters that convert the picture of a clip to the format of the film."""
     frame = FIT[fit].format(w=size[0], h=size[1], n=n)
     even = f"setsar=1,format=yuv420p,tpad=stop_mode=clone:stop_duration={one.seconds:.3f}"
     return f"[{n}:v:0]fps={rate:.6g},{frame},{even},trim=duration={one.seconds:.3f},setpts=PTS-STARTPTS[v{n}]"
 
 
 def sound_chain(n: int, one: Part) -> str:
-    """A clip's sound in the form of the film, with short fades against clicks."""
+    """Returns the filters that convert the sound of a clip to the format of the film. Short fades prevent clicks."""
     form = "aresample=48000:async=1,aformat=sample_fmts=fltp:channel_layouts=stereo"
     last = max(0.0, one.seconds - 0.02)
     source = f"[{n}:a:0]{form}," if one.clip.audio else "anullsrc=r=48000:cl=stereo,"
@@ -86,7 +86,7 @@ def sound_chain(n: int, one: Part) -> str:
 
 
 def chained(parts: list[Part], fade: float, has_picture: bool) -> list[str]:
-    """The filters that put the clips one after the other, as [v] and [a]."""
+    """Returns the filters that join the clips, with the outputs [v] and [a]."""
     count = len(parts)
     if not fade:
         streams = "".join(f"[v{n}][a{n}]" if has_picture else f"[a{n}]" for n in range(count))
@@ -102,7 +102,7 @@ def chained(parts: list[Part], fade: float, has_picture: bool) -> list[str]:
 
 
 def encode(parts: list[Part], out: Path, given: argparse.Namespace) -> str:
-    """Brings all to one form and joins them. Returns the form."""
+    """Converts all clips to one format and joins them. Returns the format."""
     first = parts[0].clip.video
     inputs: list[str] = []
     for one in parts:

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks a page in a real browser at 390 and 1200 pixels, in light and dark, and draws it.
 
-Errors (exit 1): anything loaded from elsewhere, script errors, a page that is too wide, low contrast, text that is
+Errors (exit 1): resources from other places, script errors, a page that is too wide, low contrast, text that is
 too small or cut, drawings and pictures without a description, fields without labels, open elements, characters
 without a glyph. Pictures: phone.png, wide.png, dark.png, and print.pdf in --out.
 """
@@ -23,7 +23,7 @@ LOADED = ("file:", "data:", "blob:", "about:", "chrome-error:")
 
 
 class Stack(HTMLParser):
-    """Follows which elements are open."""
+    """A parser that tracks the open elements."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ class Stack(HTMLParser):
 
 
 def source_findings(text: str) -> Iterator[tuple[str, str]]:
-    """What the file itself says."""
+    """Checks the source of the page."""
     if not text.lower().startswith("<!doctype html>"):
         yield "error", "it does not begin with <!doctype html>"
     if not re.search(r"<meta\s+charset=\"?utf-8", text[:1024], re.IGNORECASE):
@@ -68,7 +68,7 @@ def source_findings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def event_findings(browser: Browser, page: Path) -> Iterator[tuple[str, str]]:
-    """What was loaded, and what scripts complained about."""
+    """Checks the loaded resources and the errors of scripts."""
     own = page.absolute().as_uri()
     for event in browser.events:
         found = event.get("params", {})

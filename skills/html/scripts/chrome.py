@@ -1,4 +1,4 @@
-"""A headless browser, driven through a pipe. It loads nothing from the network."""
+"""A headless browser, controlled through a pipe. It loads nothing from the network."""
 
 import base64
 import fcntl
@@ -21,11 +21,11 @@ PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     tool = Path(sys.argv[0]).stem
     try:
         sys.exit(main() or 0)
@@ -38,7 +38,7 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 class Browser:
-    """One page of a browser of its own."""
+    """A browser with one page."""
 
     def __init__(self, timeout: float = 60) -> None:
         program = next((one for one in PROGRAMS if shutil.which(one)), None)
@@ -49,7 +49,7 @@ class Browser:
         self.events: list[dict[str, Any]] = []
         theirs_in, self._out = os.pipe()
         self._in, theirs_out = os.pipe()
-        # Away from 3 and 4, where the browser expects them.
+        # Not 3 and 4, which are needed for the browser's ends of the pipes.
         ends = [fcntl.fcntl(one, fcntl.F_DUPFD, 20) for one in (theirs_in, theirs_out)]
 
         def connect() -> None:
@@ -59,7 +59,7 @@ class Browser:
         command = [program, "--headless", "--remote-debugging-pipe", "--no-sandbox", "--disable-gpu", "--no-first-run"]
         command += ["--disable-dev-shm-usage", "--hide-scrollbars", "--disable-background-networking"]
         command += ["--host-resolver-rules=MAP * ~NOTFOUND", f"--user-data-dir={self._folder.name}", "about:blank"]
-        # The pipes have to be at 3 and 4 before the browser starts.
+        # The pipes must be at 3 and 4 before the browser starts.
         self._process = subprocess.Popen(
             command, pass_fds=(3, 4), preexec_fn=connect, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
@@ -84,7 +84,7 @@ class Browser:
         self._folder.cleanup()
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Calls a method of the browser's protocol and waits for its answer."""
+        """Calls a method of the browser's protocol and returns its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -93,7 +93,7 @@ class Browser:
         return self._wait(lambda found: found.get("id") == self._number, method)
 
     def wait_for(self, event: str) -> None:
-        """Waits for an event, unless it has come already."""
+        """Waits for an event, unless it has already occurred."""
         if not any(one["method"] == event for one in self.events):
             self._wait(lambda found: found.get("method") == event, event)
 
@@ -116,7 +116,7 @@ class Browser:
                 return dict(found.get("result", {}))
 
     def open(self, page: Path, width: int, is_dark: bool) -> None:
-        """Opens a file at a width, in light or dark colours, and waits until it is drawn."""
+        """Opens a file at a width, in light or dark colours, and waits until it is rendered."""
         self.events.clear()
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600}
         self.call("Emulation.setDeviceMetricsOverride", **size)
@@ -129,14 +129,14 @@ class Browser:
         self.evaluate("new Promise(done => requestAnimationFrame(() => setTimeout(done, 200)))")
 
     def evaluate(self, script: str) -> Any:
-        """The value of a script in the page."""
+        """Returns the value of a script in the page."""
         found = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in found:
             raise Problem(f"the measuring script failed: {found['exceptionDetails'].get('text')}")
         return found["result"].get("value")
 
     def picture(self, path: Path, width: int) -> None:
-        """Draws the whole page, up to 9,000 pixels of height."""
+        """Saves a picture of the whole page, up to a height of 9,000 pixels."""
         height = min(int(self.evaluate("document.documentElement.scrollHeight")), 9000)
         area = {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}
         found = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=area)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks pictures before they are handed over: readable, not blank, nothing touches the edge, glyphs.
+"""Checks pictures before delivery: readable, not blank, nothing touches the edge, glyphs.
 
 Errors (exit 1): a damaged or blank picture, a picture below --least pixels, and characters of --text without a glyph
-in any installed font. Warnings: something touches an edge, transparency in what looks like a photograph, hidden
-metadata such as a place, a file above 5 MB. --sheet puts all of them side by side into one picture.
+in any installed font. Warnings: something touches an edge, the location where a photo was taken, rotation by a tag
+only, a file above 5 MB. --sheet combines all pictures into one, side by side.
 """
 
 import argparse
@@ -19,7 +19,7 @@ GPS = 0x8825
 
 
 def edges(picture: Image.Image) -> list[str]:
-    """The edges that something touches, if the ground is of one colour."""
+    """Returns the edges that something touches, if the background has one colour."""
     width, height = picture.size
     corners = [picture.getpixel(at) for at in ((0, 0), (width - 1, 0), (0, height - 1), (width - 1, height - 1))]
     if len(set(corners)) > 1:
@@ -35,7 +35,7 @@ def edges(picture: Image.Image) -> list[str]:
 
 
 def findings(path: Path, least: int) -> Iterator[tuple[str, str]]:
-    """What is wrong with a picture."""
+    """Yields the findings of a picture."""
     try:
         with Image.open(path) as opened:
             frames = getattr(opened, "n_frames", 1)
@@ -61,7 +61,7 @@ def findings(path: Path, least: int) -> Iterator[tuple[str, str]]:
 
 
 def sheet(paths: list[Path], out: Path) -> None:
-    """All pictures side by side, on a pattern that shows what is transparent."""
+    """Combines all pictures side by side, on a pattern that shows transparency."""
     width, gap, label = 460, 12, 22
     small = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Characters that no installed font can draw: readers would see empty boxes."""
+"""Characters that no installed font can draw. Readers would see empty boxes instead."""
 
 import re
 import shutil
@@ -7,13 +7,13 @@ import unicodedata
 from collections.abc import Iterable
 from functools import cache
 
-# Controls, formats and spaces have no sign of their own, and marks stand on letters.
+# Control characters, format characters and spaces have no glyph, and combining marks are drawn on letters.
 WITHOUT_SIGN = {"Cc", "Cf", "Zs", "Zl", "Zp", "Mn"}
 
 
 @cache
 def installed(pattern: str = ":") -> frozenset[int] | None:
-    """The characters of the fonts of a fontconfig pattern; `None` if they cannot be listed."""
+    """Returns the characters of the fonts that match a fontconfig pattern, or `None` if they cannot be listed."""
     if shutil.which("fc-list") is None:
         return None
     listed = subprocess.run(["fc-list", pattern, "charset"], capture_output=True, text=True, check=True).stdout
@@ -25,12 +25,12 @@ def installed(pattern: str = ":") -> frozenset[int] | None:
 
 
 def named(letter: str) -> str:
-    """A character as people can look it up, as in `U+65E5 日 CJK UNIFIED IDEOGRAPH-65E5`."""
+    """Returns the number, the character and its name, such as `U+65E5 日 CJK UNIFIED IDEOGRAPH-65E5`."""
     return f"U+{ord(letter):04X} {letter} {unicodedata.name(letter, 'which has no name')}"
 
 
 def missing_glyphs(texts: Iterable[str], pattern: str = ":") -> list[str]:
-    """The characters that no font of the pattern can draw, each with its number and name."""
+    """Returns the characters that no font of the pattern can draw, with their numbers and names."""
     has = installed(pattern)
     letters = {letter for text in texts for letter in text if unicodedata.category(letter) not in WITHOUT_SIGN}
     return [named(one) for one in sorted(letters) if one == "\ufffd" or (has is not None and ord(one) not in has)]

@@ -1,4 +1,4 @@
-"""Media files as untrusted input: what they hold, and calls of ffmpeg."""
+"""Media files as untrusted input: their streams, and calls of ffmpeg."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from typing import Any
 
 sys.dont_write_bytecode = True
 
-# By the end of the output's name: the encoder of its sound.
+# The audio encoder and bit rate by the extension of the output.
 SOUND = {
     ".mp4": ("aac", "192k"),
     ".m4a": ("aac", "192k"),
@@ -27,17 +27,17 @@ SOUND = {
     ".wav": ("pcm_s16le", ""),
 }
 FILM = (".mp4", ".mov", ".mkv", ".webm")
-# Of codecs that ffprobe calls a video although they are one picture.
+# Codecs of still images, which ffprobe reports as video.
 PICTURES = {"png", "mjpeg", "bmp", "tiff", "webp", "gif"}
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 @dataclass(frozen=True)
 class Video:
-    """The picture of a clip, as it is shown: turned if a tag says so."""
+    """The video stream of a clip. Width and height include the rotation of a tag."""
 
     codec: str
     width: int
@@ -60,7 +60,7 @@ class Audio:
 
 @dataclass(frozen=True)
 class Clip:
-    """What a media file holds."""
+    """The streams of a media file."""
 
     path: Path
     seconds: float
@@ -70,7 +70,7 @@ class Clip:
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     tool = Path(sys.argv[0]).stem
     try:
         sys.exit(main() or 0)
@@ -109,7 +109,7 @@ def _rate(text: str) -> float:
 
 
 def _seconds(stream: dict[str, Any], whole: float) -> float:
-    """The length of a stream. Matroska keeps it as a text such as 00:00:04.200."""
+    """Returns the length of a stream. Matroska stores it as a text such as 00:00:04.200."""
     if found := re.fullmatch(r"(\d+):(\d+):([\d.]+)", str(stream.get("tags", {}).get("DURATION", ""))):
         return int(found[1]) * 3600 + int(found[2]) * 60 + float(found[3])
     return _number(stream.get("duration")) or whole
@@ -127,7 +127,7 @@ def _video(stream: dict[str, Any], whole: float) -> Video:
 
 
 def probe(path: Path) -> Clip:
-    """What is in a file."""
+    """Returns the streams of a file."""
     for program in ("ffmpeg", "ffprobe"):
         if shutil.which(program) is None:
             raise Problem(f"{program} is not installed")
@@ -152,7 +152,7 @@ def probe(path: Path) -> Clip:
 
 
 def sound_options(out: Path) -> list[str]:
-    """The options that encode the sound of an output."""
+    """Returns the options that encode the sound of an output."""
     ending = out.suffix.lower()
     if ending not in SOUND:
         raise Problem(f"{out}: its name must end in one of {' '.join(SOUND)}")
@@ -161,7 +161,7 @@ def sound_options(out: Path) -> list[str]:
 
 
 def picture_options(out: Path) -> list[str]:
-    """The options that encode the picture of an output, so that it plays everywhere."""
+    """Returns the options that encode the picture of an output in a format that most players support."""
     ending = out.suffix.lower()
     if ending not in FILM:
         raise Problem(f"{out}: its name must end in one of {' '.join(FILM)}")
@@ -172,7 +172,7 @@ def picture_options(out: Path) -> list[str]:
 
 
 def other_than(out: Path, *inputs: Path) -> None:
-    """Refuses an output that is one of the inputs."""
+    """Rejects an output that is one of the inputs."""
     if any(out.resolve() == one.resolve() for one in inputs):
         raise Problem(f"{out}: it is an input; write to another name")
 
@@ -187,7 +187,7 @@ class Loudness:
 
 
 def loudness(path: Path, filters: str = "") -> Loudness:
-    """Measures by EBU R128, after the filters."""
+    """Measures the loudness with EBU R128, after the filters."""
     chain = ",".join(one for one in (filters, "ebur128=peak=true:framelog=verbose") if one)
     log = ffmpeg("-i", f"file:{path}", "-map", "0:a:0", "-af", chain, "-f", "null", "-", level="info")
     summary = log[log.rfind("Summary:") :]

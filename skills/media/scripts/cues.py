@@ -1,4 +1,4 @@
-"""Subtitles in SRT and WebVTT: reading, writing, and what is wrong with them."""
+"""Subtitles in SRT and WebVTT: reading, writing and checks."""
 
 import re
 import textwrap
@@ -13,10 +13,10 @@ from glyphs import missing_glyphs
 
 MAX_LINE = 42
 MAX_LINES = 2
-# Characters a second that most adults can read.
+# The number of characters per second that most adults can read.
 FAST = 17.0
 SHORT, LONG = 0.8, 7.0
-# Between two cues, or the eye takes them for one.
+# The minimum pause between two cues. Without it, viewers see them as one.
 GAP = 0.04
 STAMP = r"(?:(\d+):)?(\d{1,2}):(\d{2})[.,](\d{1,3})"
 TIMES = re.compile(rf"\s*{STAMP}\s*-->\s*{STAMP}(.*)")
@@ -25,7 +25,7 @@ TAG = re.compile(r"</?[a-zA-Z][^>]*>|\{\\[^}]*\}|<\d[^>]*>")
 
 @dataclass(frozen=True)
 class Cue:
-    """A text and when it is shown, in seconds."""
+    """A text and its display times in seconds."""
 
     start: float
     end: float
@@ -33,7 +33,7 @@ class Cue:
 
     @property
     def words(self) -> str:
-        """The text without marks for italics and colours."""
+        """The text without tags, such as for italics and colours."""
         return TAG.sub("", self.text)
 
 
@@ -42,7 +42,7 @@ def _seconds(hours: str | None, minutes: str, seconds: str, fraction: str) -> fl
 
 
 def read(path: Path) -> list[Cue]:
-    """The cues of a file in UTF-8, in its order."""
+    """Reads the cues of a UTF-8 file, in the order of the file."""
     if not path.is_file():
         raise Problem(f"{path}: there is no such file")
     try:
@@ -74,7 +74,7 @@ def stamp(seconds: float, comma: str = ",") -> str:
 
 
 def write(cues: list[Cue], path: Path) -> None:
-    """Writes SRT, or WebVTT by the name."""
+    """Writes SRT, or WebVTT if the name ends in .vtt."""
     is_vtt = path.suffix.lower() == ".vtt"
     comma = "." if is_vtt else ","
     blocks = [
@@ -84,12 +84,12 @@ def write(cues: list[Cue], path: Path) -> None:
 
 
 def columns(text: str) -> int:
-    """How wide a line is, in letters: those of Chinese, Japanese and Korean count twice."""
+    """Returns the width of a line in letters. Chinese, Japanese and Korean characters count twice."""
     return sum(2 if unicodedata.east_asian_width(one) in "WF" else not unicodedata.combining(one) for one in text)
 
 
 def wrapped(text: str) -> str:
-    """The words in lines that are about equally long, if they are too long as they stand."""
+    """Wraps a text that is too long into lines of about equal length."""
     lines = text.split("\n")
     if (len(lines) <= MAX_LINES and all(columns(TAG.sub("", one)) <= MAX_LINE for one in lines)) or TAG.search(text):
         return text
@@ -103,7 +103,7 @@ def wrapped(text: str) -> str:
 
 
 def mended(cues: list[Cue], length: float | None) -> list[Cue]:
-    """In order, without overlaps and empty cues, long lines wrapped, short cues longer where there is room."""
+    """Returns sorted cues without overlaps and empty cues, with wrapped lines and longer display times if possible."""
     found = sorted((replace(one, text=wrapped(one.text)) for one in cues if one.words.strip()), key=lambda it: it.start)
     result = []
     for n, one in enumerate(found):
@@ -136,7 +136,7 @@ def _of_one(one: Cue, length: float | None) -> Iterator[tuple[str, str]]:
 
 
 def findings(cues: list[Cue], length: float | None, is_drawn: bool) -> Iterator[tuple[str, str]]:
-    """What is wrong, as kind and sentence. Only letters that are drawn here need a font here."""
+    """Yields findings as kind and sentence. A missing glyph is an error only if the text is drawn into the picture."""
     for n, one in enumerate(cues, 1):
         for kind, text in _of_one(one, length):
             yield kind, f"cue {n} at {stamp(one.start)}: {text}"
@@ -145,6 +145,6 @@ def findings(cues: list[Cue], length: float | None, is_drawn: bool) -> Iterator[
             yield "error", f"cue {n + 1} at {stamp(after.start)}: it begins before cue {n}"
         elif after.start < one.end - 0.001:
             yield "error", f"cue {n + 1} at {stamp(after.start)}: it overlaps cue {n} by {one.end - after.start:.2f} s"
-    # Those of coloured fonts cannot be drawn into a film.
+    # Glyphs of colour fonts cannot be drawn into a film.
     for glyph in missing_glyphs((cue.words for cue in cues), ":color=false"):
         yield "error" if is_drawn else "warning", f"no font here can draw {glyph} into a film"

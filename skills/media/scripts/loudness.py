@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Brings sound to a loudness, measures it afterwards, and leaves the picture as it is.
+"""Adjusts the loudness of sound and measures the result. A picture does not change.
 
 Targets: -16 web and podcasts (stereo), -19 podcasts (mono), -14 music platforms, -23 television (EBU R128).
-One gain for the whole file; a limiter holds the true peaks where the gain would exceed --peak. Exit status 1 if the
-result misses the target by more than 0.5 LU or its peak by more than 0.5 dB. Without OUT it only measures.
+Applies one gain to the whole file. A limiter holds the true peaks where the gain would exceed --peak. Exit status 1 if
+the result misses the target by more than 0.5 LU or its peak by more than 0.5 dB. Without OUT it only measures.
 """
 
 import argparse
@@ -12,27 +12,27 @@ from pathlib import Path
 
 from av import FILM, Clip, Loudness, Problem, ffmpeg, loudness, other_than, probe, run, sound_options
 
-# Below this ebur128 gates everything: there is nothing that could be made louder.
+# Below this loudness, ebur128 gates everything, so there is nothing to amplify.
 SILENCE = -69.0
-# A limiter that takes more than this is heard.
+# A limiter that reduces peaks by more than this is audible.
 AUDIBLE = 6.0
 
 
 def limited(gain: float, peak: float, rate: int) -> str:
-    """Gain and a limiter at four times the rate, where true peaks show."""
+    """Returns a gain and a limiter at four times the sample rate, which detects true peaks."""
     ceiling = 10 ** (peak / 20)
     limiter = f"alimiter=limit={ceiling:.5f}:attack=5:release=80:level=disabled:asc=1"
     return f"volume={gain:.3f}dB,aresample={4 * rate},{limiter},aresample={rate}"
 
 
 def chosen_filters(source: Path, before: Loudness, target: float, peak: float, rate: int) -> tuple[str, float]:
-    """The filters that reach the target, and by how many dB the limiter lowers the highest peak."""
+    """Returns the filters that reach the target, and by how many dB the limiter lowers the highest peak."""
     gain = target - before.integrated
     over = before.peak + gain - peak
     if over <= 0:
         return f"volume={gain:.3f}dB,aresample={rate}", 0.0
     best = (float("inf"), "", 0.0)
-    # What the limiter takes away is given back in small steps, for gating makes loudness jump.
+    # The gain compensates for the limiter in small steps, because gating makes loudness change abruptly.
     for _ in range(5):
         filters = limited(gain, peak - 0.2, rate)
         missed = target - loudness(source, filters).integrated
@@ -44,7 +44,7 @@ def chosen_filters(source: Path, before: Loudness, target: float, peak: float, r
 
 
 def write(clip: Clip, out: Path, filters: str, rate: int) -> None:
-    """Writes the sound through the filters; picture, cover, subtitles and chapters are copied."""
+    """Writes the sound through the filters. Picture, cover, subtitles and chapters are copied."""
     keep = ["-map", "0:a:0"]
     if out.suffix.lower() in FILM:
         keep = ["-map", "0:v?", "-map", "0:a:0", "-map", "0:s?", "-c:v", "copy", "-c:s", "copy"]
@@ -86,11 +86,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         source = given.source
         if clip.video is not None:
-            # Measuring is quicker on the sound alone.
+            # Measuring only the sound is faster.
             source = Path(folder) / "sound.wav"
             ffmpeg("-i", f"file:{given.source}", "-map", "0:a:0", "-c:a", "pcm_f32le", source)
         target, peak = given.target, given.peak
-        # Encoders change loudness and peaks a little, so a second attempt allows for that.
+        # Encoders change loudness and peaks slightly, so a second attempt compensates for that.
         for _ in range(2):
             filters, lowered = chosen_filters(source, before, target, peak, rate)
             write(clip, given.out, filters, rate)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Checks subtitles, and puts them into a film.
+"""Checks subtitles, and adds them to a film.
 
   check SUBS [--film FILM] [--fix OUT.srt]   overlaps, reading speed, lines, times beyond the film, glyphs
   soft FILM SUBS OUT [--language deu]        a track that can be switched off; picture and sound are copied
   burn FILM SUBS OUT [--font "DejaVu Sans"]  drawn into the picture, which is encoded again
 
-SUBS is SRT or WebVTT in UTF-8. Subtitles with errors are not put into a film. --fix orders cues, cuts overlaps,
-wraps lines and shows short cues longer; text that is too long for its time it leaves to you.
+SUBS is SRT or WebVTT in UTF-8. Subtitles with errors are not added to a film. --fix sorts cues, shortens overlaps,
+wraps lines and extends the time of short cues. It does not shorten text that is too long for its time.
 """
 
 import argparse
@@ -18,12 +18,12 @@ import cues
 from av import Clip, Problem, ffmpeg, other_than, picture_options, probe, run, sound_options
 
 TRACK = {".mp4": "mov_text", ".mov": "mov_text", ".mkv": "srt", ".webm": "webvtt"}
-# libass measures letters as if each picture were so high.
+# libass measures font sizes relative to a picture of this height.
 SCRIPT_HEIGHT = 288
 
 
 def report(found: list[cues.Cue], path: Path, length: float | None, is_drawn: bool = False) -> int:
-    """Prints what is wrong. Returns the number of errors."""
+    """Prints the findings. Returns the number of errors."""
     wrong = list(cues.findings(found, length, is_drawn))
     for kind, text in wrong[:60]:
         print(f"{kind}: {text}")
@@ -46,7 +46,7 @@ def check(given: argparse.Namespace) -> int:
 
 
 def checked(given: argparse.Namespace, is_drawn: bool) -> tuple[Clip, list[cues.Cue]]:
-    """The film and its subtitles, which have no errors."""
+    """Returns the film and its subtitles. Fails if the subtitles have errors."""
     other_than(given.out, given.film, given.subtitles)
     film = probe(given.film)
     if film.video is None:
@@ -81,7 +81,7 @@ def soft(given: argparse.Namespace) -> int:
 
 
 def style(film: Clip, found: list[cues.Cue], font: str) -> str:
-    """Letters of 1/19 of the height, smaller if the longest line would not fit an upright picture."""
+    """Sets letters of 1/19 of the height, or smaller if the longest line would not fit into an upright picture."""
     assert film.video is not None
     width, height = film.video.width, film.video.height
     longest = max(cues.columns(line) for one in found for line in one.words.split("\n"))
@@ -99,7 +99,7 @@ def burn(given: argparse.Namespace) -> int:
     options = picture_options(given.out)
     sound = sound_options(given.out) if film.audio else []
     with tempfile.TemporaryDirectory(prefix="subtitle") as folder:
-        # A name without signs that filters would need escaped.
+        # A name without characters that must be escaped in filters.
         clean = Path(folder) / "s.srt"
         cues.write(found, clean)
         drawn = f"subtitles={clean}:force_style='{style(film, found, given.font)}'"

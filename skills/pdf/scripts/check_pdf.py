@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Checks a PDF before it is handed over, and draws it: pages, sheet.png with all of them side by side.
+"""Checks a PDF before delivery, and draws it: single pages, and sheet.png with all of them side by side.
 
-Errors (exit 1): damage, fonts that are not embedded, characters that were drawn as empty boxes, empty pages, form
-fields without a look. Warnings: no title, language or tags, left-over text, pages that are nearly empty.
+Errors (exit 1): damage, fonts that are not embedded, characters drawn as empty boxes, empty pages, form fields without
+an appearance. Warnings: no title, language or tags, leftover text, pages that are nearly empty.
 """
 
 import argparse
@@ -16,13 +16,13 @@ from pdf_glyphs import blank_characters, lost_characters, pages_with_boxes, used
 from PIL import Image, ImageDraw, ImageFont
 
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b|\ufffd|■", re.IGNORECASE)
-# Fonts that every viewer has, though with Latin letters only.
+# Fonts that every viewer has, but only with Latin letters.
 STANDARD = {"Helvetica", "Helvetica-Bold", "Helvetica-Oblique", "Times-Roman", "Times-Bold", "Times-Italic", "Courier"}
 STANDARD |= {"ZapfDingbats", "Symbol", "Helvetica-BoldOblique", "Times-BoldItalic", "Courier-Bold"}
 
 
 def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
-    """Fonts that are missing in the file, and letters that are missing in the fonts."""
+    """Finds fonts that are not embedded, and characters that are missing in fonts."""
     for number in pages_with_boxes(pdf):
         yield "error", f"page {number}: a font lacks signs of a chart: empty boxes were drawn"
     for one in used_fonts(pdf):
@@ -39,7 +39,7 @@ def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
 
 
 def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:
-    """Fields whose value is not drawn."""
+    """Finds fields whose value is not drawn."""
     form = pdf.Root.get("/AcroForm")
     if form is None:
         return
@@ -52,7 +52,7 @@ def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:
 
 
 def page_findings(pages: list[Path]) -> Iterator[tuple[str, str]]:
-    """Pages with nothing or next to nothing on them."""
+    """Finds pages that are empty or nearly empty."""
     for number, page in enumerate(pages, 1):
         picture = Image.open(page).convert("L")
         inside = picture.crop((0, picture.height // 14, picture.width, picture.height * 13 // 14))
@@ -64,7 +64,7 @@ def page_findings(pages: list[Path]) -> Iterator[tuple[str, str]]:
 
 
 def sheet(pages: list[Path], out: Path) -> None:
-    """All pages side by side, numbered."""
+    """Combines all pages side by side, numbered."""
     width, gap, label = 420, 12, 22
     pictures = [Image.open(page).convert("RGB") for page in pages]
     small = [one.resize((width, max(round(one.height * width / one.width), 1))) for one in pictures]

@@ -1,4 +1,4 @@
-"""Texts drawn as form XObjects with embedded fonts, so that every viewer shows the same."""
+"""Texts drawn as form XObjects with embedded fonts, so that every viewer shows the same result."""
 
 import io
 from dataclasses import dataclass
@@ -14,16 +14,16 @@ MIN_SIZE = 4.0
 
 @dataclass
 class Drawing:
-    """A text and the box into which it goes."""
+    """A text and its box."""
 
     text: str
     width: float
     height: float
-    # 0 is as large as fits.
+    # 0 is the largest size that fits.
     size: float = 0
     align: int = 0
     is_multiline: bool = False
-    # The number of cells, for one letter each.
+    # The number of cells, with one letter each.
     cells: int = 0
     color: tuple[float, float, float] = (0, 0, 0)
 
@@ -38,12 +38,12 @@ def register(family: str) -> str:
 
 
 def broad(text: str, size: float) -> float:
-    """The width of a text."""
+    """Returns the width of a text."""
     return sum(float(pdfmetrics.stringWidth(piece, register(family), size)) for family, piece in fonts_for(text))
 
 
 def wrap(text: str, size: float, width: float) -> list[str]:
-    """Lines that fit; words that are too long are cut."""
+    """Wraps a text into lines. Cuts words that are too long."""
     lines = []
     for paragraph in text.split("\n"):
         line = ""
@@ -62,7 +62,7 @@ def wrap(text: str, size: float, width: float) -> list[str]:
 
 
 def lay_out(one: Drawing) -> tuple[float, list[str]]:
-    """The size and the lines of a text; a set size shrinks only as far as it must."""
+    """Returns the size and the lines of a text. A given size shrinks only as far as necessary."""
     width, height = one.width - 4, one.height - 2
     if one.is_multiline:
         size = one.size or 11.0
@@ -85,7 +85,7 @@ def lay_out(one: Drawing) -> tuple[float, list[str]]:
 
 
 def put_line(canvas: Canvas, x: float, y: float, text: str, size: float) -> None:
-    """Draws a line, with the font of each piece."""
+    """Draws a line, with a font for each piece."""
     for family, piece in fonts_for(text):
         canvas.setFont(register(family), size)
         canvas.drawString(x, y, piece)
@@ -93,7 +93,7 @@ def put_line(canvas: Canvas, x: float, y: float, text: str, size: float) -> None
 
 
 def paint(canvas: Canvas, one: Drawing) -> None:
-    """Draws a text into the page."""
+    """Draws a text onto the page."""
     size, lines = lay_out(one)
     canvas.setFillColorRGB(*one.color)
     if one.cells:
@@ -110,7 +110,7 @@ def paint(canvas: Canvas, one: Drawing) -> None:
 
 
 def drawn(pdf: Pdf, drawings: list[Drawing]) -> list[Object]:
-    """A form XObject of `pdf` for each text; all share their fonts."""
+    """Returns a form XObject of `pdf` for each text. All of them share their fonts."""
     if not drawings:
         return []
     buffer = io.BytesIO()

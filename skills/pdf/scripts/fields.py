@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Lists the fields of a form as JSON: name, kind, value, states or options, page, place, and the words beside it.
+"""Lists the fields of a form as JSON: name, kind, value, states or options, page, place, and the words next to it.
 
-Places are left, bottom, right, top in points from the page's lower left corner. A form without fields is filled with
-write_on.py.
+Places are left, bottom, right, top in points from the lower left corner of the page. To fill a form without fields,
+use write_on.py.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from forms import Field, fields
 
 
 def label(words: list[dict[str, float | str]], height: float, box: tuple[float, float, float, float]) -> str:
-    """The words to the left of a field, or above it."""
+    """Returns the words to the left of a field, or above it."""
     left, bottom, right, top = box
     middle = height - (bottom + top) / 2
     row = [one for one in words if float(one["top"]) - 2 <= middle <= float(one["bottom"]) + 2]
@@ -31,7 +31,7 @@ def label(words: list[dict[str, float | str]], height: float, box: tuple[float, 
 
 
 def described(one: Field, pages: dict[int, tuple[float, list[dict[str, float | str]]]]) -> dict[str, object]:
-    """A field as JSON."""
+    """Returns a field as JSON."""
     result: dict[str, object] = {"name": one.name, "kind": one.kind, "value": one.value}
     if one.kind in ("box", "radio"):
         result["states"] = ["Off", *one.states]

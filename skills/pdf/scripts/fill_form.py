@@ -2,7 +2,7 @@
 """Fills a form so that every viewer and printer shows the same, and checks each value on the page.
 
 VALUES.json is an object from the names of fields.py to values: text, the option of a choice, a state of a box or
-radio button (or true and false for a box). --flatten makes the values part of the page; the fields are gone.
+radio button (or true and false for a box). --flatten makes the values part of the page and removes the fields.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from pikepdf import Dictionary, Name, Pdf, Stream, String
 
 
 def wanted_value(one: Field, value: object) -> str:
-    """The value to store, checked against what the field takes."""
+    """Returns the value to store. Fails if the field does not accept it."""
     if one.kind in ("signature", "button", "unknown"):
         raise Problem(f"{one.name}: a field of kind {one.kind} is not filled")
     if one.flags & 1:
@@ -43,12 +43,12 @@ def wanted_value(one: Field, value: object) -> str:
 
 
 def shown_text(one: Field, stored: str) -> str:
-    """What a viewer shows for a stored value."""
+    """Returns the text that a viewer shows for a stored value."""
     return next((shown for value, shown in one.options if value == stored), stored)
 
 
 def font_size(one: Field, form: Any) -> float:
-    """The size of a field's text; 0 is automatic."""
+    """Returns the font size of a field. 0 is automatic."""
     looks = inherited(one.element, "/DA")
     looks = form.get("/DA", "") if looks is None else looks
     found = re.search(r"(-?[\d.]+)\s+Tf", str(looks))
@@ -56,7 +56,7 @@ def font_size(one: Field, form: Any) -> float:
 
 
 def drawing(one: Field, widget: Widget, text: str, form: Any) -> Drawing:
-    """A text with the looks of a field."""
+    """Returns a text with the format of a field."""
     left, bottom, right, top = widget.box
     width, height = right - left, top - bottom
     turn = int(widget.element.get("/MK", Dictionary()).get("/R", 0)) % 360
@@ -68,14 +68,14 @@ def drawing(one: Field, widget: Widget, text: str, form: Any) -> Drawing:
 
 
 def paint_color(color: Any, operators: tuple[str, str, str]) -> str:
-    """The operator that sets a colour of a field."""
+    """Returns the operator that sets a colour of a field."""
     parts = [float(one) for one in color]
     names = dict(zip((1, 3, 4), operators, strict=True))
     return " ".join(f"{one:g}" for one in parts) + f" {names[len(parts)]}" if len(parts) in names else ""
 
 
 def ground(widget: Widget, width: float, height: float) -> bytes:
-    """The background and border that a field asks for."""
+    """Returns the background and border of a field."""
     looks = widget.element.get("/MK", Dictionary())
     style = widget.element.get("/BS", Dictionary())
     line = float(style.get("/W", 1))
@@ -89,7 +89,7 @@ def ground(widget: Widget, width: float, height: float) -> bytes:
 
 
 def turn_look(look: Any, widget: Widget, box: tuple[float, float]) -> None:
-    """Turns a look as the field says."""
+    """Rotates an appearance as the field requires."""
     width, height = box
     turn = int(widget.element.get("/MK", Dictionary()).get("/R", 0)) % 360
     matrix = {90: [0, 1, -1, 0, height, 0], 180: [-1, 0, 0, -1, width, height], 270: [0, -1, 1, 0, 0, width]}
@@ -98,7 +98,7 @@ def turn_look(look: Any, widget: Widget, box: tuple[float, float]) -> None:
 
 
 def tick(pdf: Pdf, widget: Widget, state: str) -> None:
-    """Sets a box; one without looks gets a drawn tick."""
+    """Sets a box. A box without appearances gets a drawn tick."""
     element = widget.element
     left, bottom, right, top = widget.box
     if "/AP" not in element or not isinstance(element["/AP"].get("/N"), Dictionary):
@@ -148,7 +148,7 @@ def fill(pdf: Pdf, values: dict[str, Any]) -> list[tuple[Field, str]]:
 
 
 def words_in(path: Path, page: int, box: tuple[float, float, float, float]) -> str:
-    """What poppler reads in a box of a page."""
+    """Returns the text that poppler reads in a box of a page."""
     import pdfplumber
 
     with pdfplumber.open(path) as plumbed:
@@ -189,7 +189,7 @@ def main() -> None:
     pdf = open_pdf(given.form)
     stored = fill(pdf, values)
     total = len(fields(pdf))
-    # Signatures and usage rights do not hold any more.
+    # Signatures and usage rights are no longer valid.
     if "/Perms" in pdf.Root:
         del pdf.Root["/Perms"]
     with tempfile.TemporaryDirectory() as folder:

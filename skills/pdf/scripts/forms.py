@@ -12,12 +12,12 @@ MAX_DEPTH = 30
 
 @dataclass
 class Widget:
-    """One place of a field on a page."""
+    """A place of a field on a page."""
 
     page: int
     box: tuple[float, float, float, float]
     element: Any
-    # The name of the state that ticks it, for boxes.
+    # For boxes, the name of the state in which this place is ticked.
     on: str = ""
 
 
@@ -36,22 +36,22 @@ class Field:
 
     @property
     def is_multiline(self) -> bool:
-        """Several lines of text."""
+        """Whether the field has several lines of text."""
         return self.kind == "text" and bool(self.flags & 1 << 12)
 
     @property
     def is_comb(self) -> bool:
-        """Characters in equal cells."""
+        """Whether the field has equal cells for its characters."""
         return self.kind == "text" and bool(self.flags & 1 << 24) and self.max_length > 0
 
     @property
     def states(self) -> list[str]:
-        """What a box or a group of radio buttons can be."""
+        """The states of a box or a group of radio buttons."""
         return list(dict.fromkeys(one.on for one in self.widgets if one.on))
 
 
 def inherited(element: Any, key: str) -> Any:
-    """A value of a field or of one above it."""
+    """Returns a value of a field or of one of its ancestors."""
     for _ in range(MAX_DEPTH):
         if key in element:
             return element[key]
@@ -62,7 +62,7 @@ def inherited(element: Any, key: str) -> Any:
 
 
 def text_of(value: Any) -> str:
-    """A value as text."""
+    """Returns a value as text."""
     if value is None:
         return ""
     if isinstance(value, pikepdf.Array):
@@ -71,7 +71,7 @@ def text_of(value: Any) -> str:
 
 
 def _leaves(element: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
-    """Fields with their full names; what has children without names is one field."""
+    """Yields fields with their full names. A field whose children have no names is one field."""
     part = str(element.get("/T", "")) if "/T" in element else ""
     name = f"{prefix}.{part}" if prefix and part else prefix or part
     children = list(element.get("/Kids", [])) if depth < MAX_DEPTH else []
@@ -84,7 +84,7 @@ def _leaves(element: Any, prefix: str, depth: int) -> Iterator[tuple[str, Any]]:
 
 
 def kind_of(element: Any) -> str:
-    """text, box, radio, button, choice or signature."""
+    """Returns text, box, radio, button, choice, signature or unknown."""
     flags = int(inherited(element, "/Ff") or 0)
     kind = text_of(inherited(element, "/FT"))
     if kind == "Btn":
@@ -93,7 +93,7 @@ def kind_of(element: Any) -> str:
 
 
 def fields(pdf: Pdf) -> list[Field]:
-    """All fields of a form, in its order."""
+    """Returns all fields of a form, in the order of the form."""
     form = pdf.Root.get("/AcroForm")
     if form is None or len(form.get("/Fields", [])) == 0:
         return []

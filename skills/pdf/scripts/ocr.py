@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes a scan searchable: lays the text that tesseract reads invisibly over each page without text.
+"""Makes a scan searchable: adds the text that tesseract reads as an invisible layer to each page without text.
 
-The pages look as before. It says how sure tesseract is of each page: below 70 of 100, look before you quote.
+The pages look the same. Prints the confidence of tesseract for each page: below 70 of 100, check it before you quote.
 """
 
 import argparse
@@ -14,7 +14,7 @@ from paper import Problem, call, open_pdf, page_range, run
 
 
 def read_page(source: Path, number: int, languages: str, dpi: int, folder: Path) -> tuple[Path, int, float]:
-    """The text layer of a page, how many words it has, and how sure they are."""
+    """Returns the text layer of a page, its number of words, and their confidence."""
     stem = folder / f"page-{number}"
     page = str(number)
     call("pdftoppm", "-r", str(dpi), "-f", page, "-l", page, "-singlefile", "-gray", "-png", str(source), str(stem))

@@ -16,12 +16,12 @@ sys.dont_write_bytecode = True
 if TYPE_CHECKING:
     import pikepdf
 
-# The first that has a letter draws it. All are TrueType with outlines that reportlab can embed.
+# The first font that has a letter draws it. All are TrueType fonts whose outlines reportlab can embed.
 FONTS = ("Liberation Sans", "DejaVu Sans", "Noto Sans", "Noto Sans Devanagari", "Noto Sans Thai", "Droid Sans Fallback")
 
 
 def _one_line(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Says which library is missing instead of where it was imported."""
+    """Reports a missing library in one line, without a traceback."""
     if isinstance(error, ModuleNotFoundError):
         print(f"{Path(sys.argv[0]).stem}: the Python library {error.name} is not installed", file=sys.stderr)
     else:
@@ -32,11 +32,11 @@ sys.excepthook = _one_line
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     tool = Path(sys.argv[0]).stem
     try:
         sys.exit(main() or 0)
@@ -53,7 +53,7 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def open_pdf(path: Path) -> "pikepdf.Pdf":
-    """Opens a PDF that has pages and no password."""
+    """Opens a PDF. Fails if it has no pages or a password."""
     import pikepdf
 
     if not path.is_file():
@@ -70,7 +70,7 @@ def open_pdf(path: Path) -> "pikepdf.Pdf":
 
 
 def read_json(path: str) -> object:
-    """The JSON of a file, or of standard input for `-`."""
+    """Returns the JSON of a file, or of standard input for `-`."""
     try:
         return json.loads(sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -78,7 +78,7 @@ def read_json(path: str) -> object:
 
 
 def call(*command: str, timeout: int = 240) -> str:
-    """Runs a program and returns what it prints."""
+    """Runs a program and returns its output."""
     if shutil.which(command[0]) is None:
         raise Problem(f"{command[0]} is not installed")
     done = subprocess.run(command, capture_output=True, timeout=timeout, check=False)
@@ -88,7 +88,7 @@ def call(*command: str, timeout: int = 240) -> str:
 
 
 def page_range(text: str | None, count: int) -> list[int]:
-    """Numbers of pages from 1, of `1,3-5`; all without a text."""
+    """Returns the page numbers, from 1, in a text such as `1,3-5`. Without a text, returns all."""
     if not text:
         return list(range(1, count + 1))
     if not re.fullmatch(r"\d+(-\d+)?(,\d+(-\d+)?)*", text):
@@ -104,7 +104,7 @@ def page_range(text: str | None, count: int) -> list[int]:
 
 @cache
 def font_file(family: str) -> tuple[Path, frozenset[int]] | None:
-    """The file of a family, and the characters that it has; None if it is not installed."""
+    """Returns the file of a font family and its characters, or None if it is not installed."""
     from fontTools.ttLib import TTFont
 
     found = call("fc-match", "-f", "%{family}\t%{file}", f"{family}:style=Regular").split("\t")
@@ -115,7 +115,7 @@ def font_file(family: str) -> tuple[Path, frozenset[int]] | None:
 
 
 def fonts_for(text: str) -> list[tuple[str, str]]:
-    """A text cut into pieces, each with a font that has all its letters; the first font is kept where it can be."""
+    """Splits a text into pieces, each with a font that has all of its letters. Prefers one font for the whole text."""
     pieces: list[tuple[str, str]] = []
     known = [(family, found[1]) for family in FONTS if (found := font_file(family)) is not None]
     whole = {ord(one) for one in text if not one.isspace()}

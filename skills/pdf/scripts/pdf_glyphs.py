@@ -1,4 +1,4 @@
-"""Characters of a PDF that were drawn as the empty box of their font, or not at all: the font has no sign for them."""
+"""Characters of a PDF that its fonts cannot draw. They are shown as empty boxes or not at all."""
 
 import logging
 import re
@@ -17,7 +17,7 @@ BRAILLE_BLANK = "\u2800"
 
 @dataclass
 class UsedFont:
-    """A font, the first page that writes with it, and the codes that are written."""
+    """A font, the first page that uses it, and the codes that are drawn with it."""
 
     font: Any
     page: int
@@ -29,7 +29,7 @@ class UsedFont:
 
     @property
     def is_composite(self) -> bool:
-        """Whether codes have two bytes and mean glyphs."""
+        """Whether codes have two bytes and refer to glyphs."""
         return "/DescendantFonts" in self.font
 
     @property
@@ -41,7 +41,7 @@ Search = Callable[[UsedFont, TTFont, dict[int, str]], Iterator[int]]
 
 
 def unicode_map(stream: bytes) -> dict[int, str]:
-    """Codes and what they mean, of a ToUnicode map."""
+    """Returns the codes of a ToUnicode map with their characters."""
     found: dict[int, str] = {}
     text = stream.decode("latin-1")
     for block in re.findall(r"beginbfchar(.*?)endbfchar", text, re.S):
@@ -59,14 +59,14 @@ def unicode_map(stream: bytes) -> dict[int, str]:
 
 
 def text_bytes(operand: Any) -> bytes:
-    """The codes of an operand of a text operator."""
+    """Returns the codes in an operand of a text operator."""
     if isinstance(operand, pikepdf.Array):
         return b"".join(map(text_bytes, operand))
     return bytes(operand) if isinstance(operand, pikepdf.String) else b""
 
 
 def written(stream: Any, resources: Any, depth: int = 0) -> Iterator[tuple[Any, bytes]]:
-    """Fonts and the bytes that a page, or what is drawn on it, writes with them."""
+    """Yields the fonts of a page and of the forms that it draws, with the bytes that are drawn with each."""
     fonts, current = resources.get("/Font", {}), None
     for step in pikepdf.parse_content_stream(stream, "Tf Tj TJ ' \""):
         if str(step.operator) == "Tf":
@@ -79,7 +79,7 @@ def written(stream: Any, resources: Any, depth: int = 0) -> Iterator[tuple[Any, 
 
 
 def used_fonts(pdf: pikepdf.Pdf) -> list[UsedFont]:
-    """All fonts that pages write with."""
+    """Returns all fonts that pages use."""
     found: dict[str, UsedFont] = {}
     for number, page in enumerate(pdf.pages, 1):
         for font, text in written(page, page.obj.get("/Resources", pikepdf.Dictionary())):
@@ -90,7 +90,7 @@ def used_fonts(pdf: pikepdf.Pdf) -> list[UsedFont]:
 
 
 def pages_with_boxes(pdf: pikepdf.Pdf) -> Iterator[int]:
-    """Pages on which matplotlib drew boxes as pictures, which it does for fonts of the kind Type3."""
+    """Yields pages on which matplotlib drew boxes as pictures, which it does for Type3 fonts."""
     for number, page in enumerate(pdf.pages, 1):
         drawings = page.obj.get("/Resources", pikepdf.Dictionary()).get("/XObject", {})
         if any(name.endswith("-.notdef") for name in drawings):
@@ -98,13 +98,13 @@ def pages_with_boxes(pdf: pikepdf.Pdf) -> Iterator[int]:
 
 
 def glyph_names(read: TTFont) -> dict[int, str]:
-    """The glyph of each code, of all tables of an embedded font."""
+    """Returns the glyph name of each code, from all tables of an embedded font."""
     tables = [table for table in getattr(read.get("cmap"), "tables", []) if table.format in (0, 4, 6)]
     return {code: name for table in tables for code, name in table.cmap.items()}
 
 
 def simple_boxes(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Iterator[int]:
-    """The codes of a font of one byte a character that are drawn like its sign for what it lacks."""
+    """Yields the codes of a one-byte font that are drawn like its glyph for missing characters."""
     names = glyph_names(read)
     lacking = read["glyf"][read.getGlyphOrder()[0]]
     for code in meanings.keys() & one.used:
@@ -116,7 +116,7 @@ def simple_boxes(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Itera
 
 
 def blanks(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Iterator[int]:
-    """The codes of symbols without any outline: LibreOffice embeds coloured emoji without their colours."""
+    """Yields the codes of symbols without an outline. LibreOffice embeds coloured emoji without their colours."""
     names = glyph_names(read)
     for code in meanings.keys() & one.used:
         name = names.get(code, names.get(0xF000 + code))
@@ -126,7 +126,7 @@ def blanks(one: UsedFont, read: TTFont, meanings: dict[int, str]) -> Iterator[in
 
 
 def of_truetype(one: UsedFont, meanings: dict[int, str], search: Search) -> list[int]:
-    """What a search finds in the program of an embedded TrueType font of one byte a character."""
+    """Returns the results of a search in an embedded one-byte TrueType font."""
     program = one.font.get("/FontDescriptor", {}).get("/FontFile2")
     if one.is_composite or program is None or not meanings:
         return []
@@ -135,16 +135,16 @@ def of_truetype(one: UsedFont, meanings: dict[int, str], search: Search) -> list
         with TTFont(BytesIO(program.read_bytes()), lazy=True) as read:
             return list(search(one, read, meanings)) if "glyf" in read else []
     except (TTLibError, KeyError, AssertionError, IndexError, ValueError):
-        # A viewer may still read what is damaged.
+        # A viewer may still be able to read a damaged font.
         return []
 
 
 def lost_codes(one: UsedFont, meanings: dict[int, str]) -> list[int]:
-    """The codes that are drawn as empty boxes."""
+    """Returns the codes that are drawn as empty boxes."""
     if one.is_composite:
         is_plain = str(one.font.get("/Encoding", "")) in ("/Identity-H", "/Identity-V")
         glyphs = one.inner.get("/CIDToGIDMap", "/Identity")
-        # Glyph 0 is the sign for what a font lacks.
+        # Glyph 0 is drawn for missing characters.
         if not is_plain:
             return []
         if not isinstance(glyphs, pikepdf.Stream):
@@ -155,22 +155,22 @@ def lost_codes(one: UsedFont, meanings: dict[int, str]) -> list[int]:
 
 
 def meanings_of(one: UsedFont) -> dict[int, str]:
-    """What the codes of a font mean, as far as it says so."""
+    """Returns the characters of a font's codes, if the font contains a map."""
     return unicode_map(one.font["/ToUnicode"].read_bytes()) if "/ToUnicode" in one.font else {}
 
 
 def blank_characters(one: UsedFont) -> list[str]:
-    """The symbols that are not drawn at all, with their numbers."""
+    """Returns the symbols that are not drawn at all, with their numbers."""
     meanings = meanings_of(one)
     found = {meanings[code] for code in of_truetype(one, meanings, blanks)}
     return [f"U+{ord(text[0]):04X} {text}" for text in sorted(found)]
 
 
 def lost_characters(one: UsedFont) -> list[str]:
-    """What is drawn as empty boxes: characters with their numbers, or how many are not known."""
+    """Returns the characters that are drawn as empty boxes, with their numbers, and a note if some are unknown."""
     meanings = meanings_of(one)
     lost = [meanings.get(code, "") for code in lost_codes(one, meanings)]
-    # What has no sign, as a line break or a joiner, is not missed.
+    # Characters without a glyph, such as line breaks and joiners, are not missing.
     signs = {text for text in lost if text and not all(unicodedata.category(one)[0] in "CZ" for one in text)}
     shown = [f"U+{ord(text[0]):04X} {text}" for text in sorted(signs)]
     return shown + (["characters that it does not name"] if "" in lost else [])

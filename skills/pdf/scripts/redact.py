@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Removes words or areas for good: pages that hold them become pictures with black boxes.
+"""Removes words or areas permanently: pages that contain them become pictures with black boxes.
 
-The words that stay can still be searched and copied. Form values become part of the pages; attachments, metadata,
-bookmarks, comments and scripts are left out of the whole file. At the end it reads the result and fails if a word is
-still there.
+The remaining words can still be searched and copied. Form values become part of the pages. Attachments, metadata,
+bookmarks, comments and scripts are removed from the whole file. At the end, the script reads the result and fails if a
+word is still there.
 """
 
 import argparse
@@ -26,7 +26,7 @@ Box = tuple[float, float, float, float]
 
 
 def areas(page: Any, pattern: re.Pattern[str] | None) -> list[Box]:
-    """The places of a pattern on a page: left, top, right, bottom. A match over lines has a box for each."""
+    """Returns the boxes of a pattern on a page: left, top, right, bottom. A match over several lines has several."""
     found: list[Box] = []
     if pattern is None:
         return found
@@ -41,7 +41,7 @@ def areas(page: Any, pattern: re.Pattern[str] | None) -> list[Box]:
 
 
 def picture_page(source: Path, page: Any, number: int, boxes: list[Box], dpi: int) -> bytes:
-    """A page as a picture with black boxes, and the words that stay as invisible text."""
+    """Returns a page as a picture with black boxes, and the remaining words as invisible text."""
     with tempfile.TemporaryDirectory() as folder:
         stem = Path(folder) / "page"
         which = str(number)
@@ -76,7 +76,7 @@ def picture_page(source: Path, page: Any, number: int, boxes: list[Box], dpi: in
 
 
 def given_boxes(texts: list[str], count: int) -> dict[int, list[Box]]:
-    """Areas as `PAGE,LEFT,BOTTOM,RIGHT,TOP`."""
+    """Parses areas in the form `PAGE,LEFT,BOTTOM,RIGHT,TOP`."""
     found: dict[int, list[Box]] = {}
     for text in texts:
         parts = text.split(",")
@@ -94,7 +94,7 @@ def given_boxes(texts: list[str], count: int) -> dict[int, list[Box]]:
 def redact(
     source: Path, out: Path, pattern: re.Pattern[str] | None, boxes: dict[int, list[Box]], dpi: int
 ) -> tuple[int, int]:
-    """Writes the redacted file. Returns how many places on how many pages."""
+    """Writes the redacted file. Returns the number of redacted places and of changed pages."""
     places, pages = 0, 0
     with pdfplumber.open(source) as plumbed, pikepdf.open(source) as pdf, pikepdf.new() as made:
         for number, page in enumerate(plumbed.pages, 1):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tables of a PDF as CSV files, with rows of a table that goes on over pages joined.
+"""Writes the tables of a PDF as CSV files. Joins the rows of a table that continues on the next pages.
 
-It looks for ruled lines first, and for columns of text where a page has none. Check the sums: cells that wrap and
-cells left empty are what breaks.
+Looks for ruled lines first, and for columns of text on a page without lines. Check the sums: wrapped cells and empty
+cells are often wrong.
 """
 
 import argparse
@@ -18,7 +18,7 @@ BY_TEXT = {"vertical_strategy": "text", "horizontal_strategy": "text", "min_word
 
 
 def clean(raw: list[list[str | None]]) -> Table:
-    """Cells without line breaks, without empty rows and columns."""
+    """Returns cells without line breaks, and without empty rows and columns."""
     rows = [[" ".join((cell or "").split()) for cell in row] for row in raw]
     rows = [row for row in rows if any(row)]
     kept = [at for at in range(max(map(len, rows), default=0)) if any(at < len(row) and row[at] for row in rows)]
@@ -26,7 +26,7 @@ def clean(raw: list[list[str | None]]) -> Table:
 
 
 def spans(page: Any) -> list[tuple[float, float, list[float]]]:
-    """Groups of horizontal rules of the same width: left, right, and their heights."""
+    """Returns groups of horizontal rules of the same width: left, right, and their heights."""
     rows: dict[int, list[tuple[float, float]]] = {}
     for edge in page.horizontal_edges:
         rows.setdefault(round(float(edge["top"])), []).append((float(edge["x0"]), float(edge["x1"])))
@@ -42,7 +42,7 @@ def spans(page: Any) -> list[tuple[float, float, list[float]]]:
     for (left, right), tops in groups.items():
         run_of: list[float] = []
         for height in [*tops, float("inf")]:
-            # Rules that are far apart belong to different things.
+            # Rules that are far apart do not belong to the same table.
             if run_of and height - run_of[-1] > 72:
                 found += [(left * 4 - 3, right * 4 + 3, run_of)] if len(run_of) > 2 else []
                 run_of = []
@@ -51,7 +51,7 @@ def spans(page: Any) -> list[tuple[float, float, list[float]]]:
 
 
 def ruled(page: Any) -> list[list[list[str | None]]]:
-    """Tables with horizontal rules only: their columns are parted where no word stands in any row."""
+    """Returns tables with horizontal rules only. Columns are separated where no row has a word."""
     found = []
     for left, right, tops in spans(page):
         heights = [tops[0]]

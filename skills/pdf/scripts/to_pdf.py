@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes a tagged PDF (headings, lists and tables known to screen readers) out of HTML, DOCX, ODT, PPTX or XLSX.
+"""Creates a tagged PDF (headings, lists and tables for screen readers) from HTML, DOCX, ODT, PPTX or XLSX.
 
-HTML is printed by Chromium: begin with assets/report.html. It has page numbers by CSS, bookmarks from headings, and
-embedded fonts. Office files go through LibreOffice. Nothing is loaded from the network.
+HTML is printed by Chromium: start with assets/report.html. It has page numbers by CSS, bookmarks from headings, and
+embedded fonts. Office files are converted by LibreOffice. Nothing is loaded from the network.
 """
 
 import argparse

@@ -5,8 +5,8 @@ TEXTS.json is a list of objects:
   {"page": 1, "after": "Name:", "text": "Zoë"}           to the right of these printed words
   {"page": 1, "box": [60, 700, 300, 716], "text": "…"}   left, bottom, right, top in points from the lower left corner
   {"page": 1, "box": [60, 650, 72, 662], "tick": true}   a cross
-"size" sets the size, "align" is left, center or right, "multiline" wraps. Boxes must be on the page, apart from each
-other and free of printed words. --look draws the pages with the boxes in red.
+"size" sets the size, "align" is left, center or right, "multiline" wraps. Boxes must be on the page, and must not
+overlap each other or printed words. --look draws the pages with the boxes in red.
 """
 
 import argparse
@@ -23,12 +23,12 @@ ALIGN = {"left": 0, "center": 1, "right": 2}
 
 
 def overlap(a: Box, b: Box) -> bool:
-    """Whether two boxes cover each other by more than a hair."""
+    """Whether two boxes overlap by more than 1 point."""
     return min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 1
 
 
 def printed(page: Any) -> list[tuple[str, Box]]:
-    """The words of a page and their places, from its lower left corner."""
+    """Returns the words of a page and their boxes, from the lower left corner."""
     height = float(page.height)
     words = page.extract_words(keep_blank_chars=False)
     return [
@@ -38,7 +38,7 @@ def printed(page: Any) -> list[tuple[str, Box]]:
 
 
 def rules(page: Any) -> list[Box]:
-    """The horizontal lines of a page, from its lower left corner."""
+    """Returns the horizontal lines of a page, from the lower left corner."""
     height = float(page.height)
     shapes = [one for one in [*page.lines, *page.rects] if float(one["bottom"]) - float(one["top"]) < 2]
     edges = [(float(one["x0"]), float(one["x1"]), height - float(one["bottom"])) for one in shapes]
@@ -46,7 +46,7 @@ def rules(page: Any) -> list[Box]:
 
 
 def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width: float, nth: int) -> Box:
-    """The room to the right of a label: on the line that is there, or up to the next word of its row, or the margin."""
+    """Returns the space to the right of a label: on a line to write on, or up to the next word or the margin."""
     parts = label.split()
     found = []
     for at in range(len(words) - len(parts) + 1):
@@ -56,7 +56,7 @@ def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width:
         raise Problem(f"the words {label!r} stand {len(found)} times on the page; nth chooses one")
     _, bottom, right, top = found[max(nth - 1, 0)]
     row = [box for _, box in words if box[0] > right and min(box[3], top) - max(box[1], bottom) > 2]
-    # Dots and lines to write on are not words.
+    # Dots and lines to write on do not count as words.
     row = [box for box in row if not any(w.strip("._…") == "" and b == box for w, b in words)]
     end = min([box[0] - 4 for box in row], default=width - 30)
     start = right + 4
@@ -71,7 +71,7 @@ def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width:
 
 
 def placed(entries: list[Any], plumbed: Any) -> list[tuple[int, Box, dict[str, Any]]]:
-    """Page and box of every text, checked."""
+    """Returns the page and the box of each text. Fails if a box is not valid."""
     result: list[tuple[int, Box, dict[str, Any]]] = []
     for entry in entries:
         number = int(entry.get("page", 1))
@@ -123,7 +123,7 @@ def main() -> None:
     drawings = []
     for _, box, entry in places:
         text = "✗" if entry.get("tick") else str(entry.get("text", ""))
-        # A cross fills its box.
+        # The cross fills its box.
         size = float(entry.get("size", 0)) or (box[3] - box[1] if entry.get("tick") else 10.5)
         align = 1 if entry.get("tick") else ALIGN.get(str(entry.get("align", "left")), 0)
         drawings.append(Drawing(text, box[2] - box[0], box[3] - box[1], size, align, bool(entry.get("multiline"))))

@@ -20,7 +20,7 @@ ACCENTS += [MSO_THEME_COLOR.ACCENT_5, MSO_THEME_COLOR.ACCENT_6]
 
 
 def style_chart(chart: Any, kind: str, number_format: str, highlight: int | None, points: int) -> None:
-    """Colours, labels and axes: few lines, labels instead of an axis where there are few values."""
+    """Sets colours, labels and axes. A chart with few values has labels instead of an axis."""
     chart.has_title = False
     chart.font.size = Pt(14)
     chart.font.color.theme_color = MSO_THEME_COLOR.TEXT_1

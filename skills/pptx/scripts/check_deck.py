@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks every slide: overlaps, text that does not fit, contrast, empty areas, sizes, descriptions, titles, glyphs.
 
-Errors (exit 1) are what anyone would see or miss; warnings are what a designer would ask about. With LibreOffice it
-also draws the slides into --out, with sheet.png, and measures how much of each is empty.
+Errors (exit 1) are visible or missing for every reader. Warnings are matters of design. With LibreOffice, the script
+also draws the slides into --out, with sheet.png, and measures the empty share of each slide.
 """
 
 import argparse
@@ -23,29 +23,29 @@ SMALL = ("ftr", "sldNum", "dt")
 
 
 def kind_of(shape: Any) -> str:
-    """The type of a placeholder, or nothing."""
+    """Returns the type of a placeholder, or an empty string."""
     return str(shape._element.ph.get("type", "obj")) if shape.is_placeholder else ""
 
 
 def box(shape: Any) -> tuple[int, int, int, int]:
-    """Left, top, right and bottom."""
+    """Returns left, top, right and bottom."""
     return shape.left, shape.top, shape.left + shape.width, shape.top + shape.height
 
 
 def shared(a: tuple[int, int, int, int], b: tuple[int, int, int, int]) -> float:
-    """The share of the smaller box that both cover."""
+    """Returns the overlap of two boxes as a share of the smaller one."""
     width, height = min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])
     smaller = min((a[2] - a[0]) * (a[3] - a[1]), (b[2] - b[0]) * (b[3] - b[1]))
     return max(width, 0) * max(height, 0) / smaller if smaller and width > 0 and height > 0 else 0.0
 
 
 def is_panel(shape: Any) -> bool:
-    """A shape that is there to have others on it."""
+    """Whether the shape is a background for other shapes."""
     return shape.shape_type == 1 and not shape.text_frame.text.strip()
 
 
 def place_errors(slide: Slide, size: tuple[int, int]) -> Iterator[str]:
-    """Shapes beyond the edge and over each other."""
+    """Finds shapes that extend beyond the slide or overlap."""
     shapes = [one for one in walk(slide.shapes) if one.width is not None and one.shape_type != 9]
     for one in shapes:
         left, top, right, bottom = box(one)
@@ -59,7 +59,7 @@ def place_errors(slide: Slide, size: tuple[int, int]) -> Iterator[str]:
 
 
 def text_errors(slide: Slide, theme: dict[str, str]) -> Iterator[str]:
-    """Text that does not fit, sizes and contrast."""
+    """Finds text that does not fit, small text and low contrast."""
     for shape in walk(slide.shapes):
         if not shape.has_text_frame or not shape.text_frame.text.strip() or shape.width is None:
             continue
@@ -83,7 +83,7 @@ def text_errors(slide: Slide, theme: dict[str, str]) -> Iterator[str]:
 
 
 def ground_of(slide: Slide, shape: Any, theme: dict[str, str]) -> str | None:
-    """The colour behind a text; None if it is a picture or unknown."""
+    """Returns the colour behind a text, or None if it is a picture or unknown."""
     fill = shape._element.find(f"{qn('p:spPr')}/{qn('a:solidFill')}")
     if fill is not None:
         return color_of(fill, theme)
@@ -107,7 +107,7 @@ def ground_of(slide: Slide, shape: Any, theme: dict[str, str]) -> str | None:
 
 
 def content_errors(slide: Slide) -> Iterator[str]:
-    """Titles, placeholders, descriptions and left-over text."""
+    """Finds missing titles and descriptions, empty placeholders and leftover text."""
     title = slide.shapes.title
     if title is None or not title.text_frame.text.strip():
         yield "it has no title"
@@ -120,7 +120,7 @@ def content_errors(slide: Slide) -> Iterator[str]:
             yield f"{found.group()!r} stands in {shape.name!r}"
         picture = shape._element.tag in (qn("p:pic"), qn("p:graphicFrame"))
         described = (shape._element.xpath("./*/p:cNvPr/@descr") or [""])[0]
-        # python-pptx writes the name of the file.
+        # By default, python-pptx writes the file name as the description.
         if picture and (not described or re.fullmatch(r"\S+\.\w{3,4}", described)):
             yield f"{shape.name!r} has no description"
         if shape.has_chart:
@@ -130,7 +130,7 @@ def content_errors(slide: Slide) -> Iterator[str]:
 
 
 def texts(slide: Slide) -> Iterator[str]:
-    """All texts of a slide, with tables, charts and notes."""
+    """Yields all texts of a slide, including tables, charts and notes."""
     for shape in walk(slide.shapes):
         if shape.has_text_frame:
             yield shape.text_frame.text
@@ -143,7 +143,7 @@ def texts(slide: Slide) -> Iterator[str]:
 
 
 def empty_areas(page: Path) -> Iterator[str]:
-    """Where a drawn slide is empty, between its title and its footer."""
+    """Finds empty areas of a drawn slide, between its title and its footer."""
     from PIL import Image, ImageChops
 
     picture = Image.open(page).convert("RGB")

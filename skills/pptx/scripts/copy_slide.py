@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Copies, reorders and drops slides: `copy_slide.py in.pptx out.pptx 1,2,2,5` makes a deck of these slides.
+"""Copies, reorders and removes slides: `copy_slide.py in.pptx out.pptx 1,2,2,5` creates a deck of these slides.
 
-A number that comes again is a copy of its own, with its charts and their data, pictures, tables and notes.
+A repeated number is an independent copy, with its charts and their data, pictures, tables and notes.
 """
 
 import argparse
@@ -19,13 +19,13 @@ from pptx.oxml.ns import qn
 from pptx.presentation import Presentation as PresentationType
 from pptx.slide import Slide
 
-# What slides may share.
+# Types of parts that slides may share.
 SHARED = ("image", "slideLayout", "slideMaster", "theme", "media", "video", "audio", "hyperlink", "tags")
 RELATION = re.compile(r"\{http://schemas\.openxmlformats\.org/officeDocument/2006/relationships\}")
 
 
 def clone_part(part: Part) -> Part:
-    """A copy of a part with what belongs to it."""
+    """Copies a part, together with the parts that it refers to."""
     pattern = re.sub(r"\d*(\.[^.]*)$", r"%d\1", str(part.partname))
     name = PackURI(str(part.package.next_partname(pattern)))
     twin = type(part).load(name, part.content_type, part.package, part.blob)
@@ -39,7 +39,7 @@ def clone_part(part: Part) -> Part:
 
 
 def copy_slide(prs: PresentationType, source: Slide) -> Slide:
-    """A copy of a slide at the end of the deck."""
+    """Copies a slide to the end of the deck."""
     twin = prs.slides.add_slide(source.slide_layout)
     keys = {}
     for key, relation in source.part.rels.items():
@@ -52,7 +52,7 @@ def copy_slide(prs: PresentationType, source: Slide) -> Slide:
         else:
             shares = relation.reltype.endswith(SHARED) or relation.reltype == RELATIONSHIP_TYPE.SLIDE
             part = relation.target_part if shares else clone_part(relation.target_part)
-            # A part that the slide shows twice is related to twice.
+            # A part that the slide shows twice needs two relationships.
             keys[key] = twin.part.rels._add_relationship(relation.reltype, part)
     for child in list(twin._element):
         twin._element.remove(child)
@@ -68,7 +68,7 @@ def copy_slide(prs: PresentationType, source: Slide) -> Slide:
 
 
 def arrange(prs: PresentationType, order: list[int]) -> None:
-    """Makes the deck of the slides with these numbers."""
+    """Reduces the deck to the slides with these numbers, in this order."""
     slides, listed = list(prs.slides), prs.slides._sldIdLst
     entries = list(listed)
     wanted, used = [], set()
@@ -87,7 +87,7 @@ def arrange(prs: PresentationType, order: list[int]) -> None:
             prs.part.drop_rel(entry.rId)
     for entry in wanted:
         listed.append(entry)
-    # Sections name slides by number; they would be damaged.
+    # Sections refer to slides by number, so they would become invalid.
     for extension in prs.part._element.iter(qn("p:ext")):
         if extension.get("uri") == "{521415D9-36F7-43E2-AB2F-B90AF26B5E84}":
             extension.getparent().remove(extension)

@@ -1,4 +1,4 @@
-"""The house deck: a module for your own script, on top of python-pptx.
+"""The house style for presentations: a module for your own script, based on python-pptx.
 
     sys.path.insert(0, "skill/scripts")
     from deck import Deck
@@ -15,7 +15,7 @@
     d.picture("The new shop", "shop.jpg", "The shop from the street", text=["…"])
     d.save("deck.pptx")
 
-Each call returns the slide; `d.prs` is the presentation of python-pptx, for everything else.
+Each call returns the slide. `d.prs` is the presentation of python-pptx, for everything else.
 """
 
 import copy
@@ -34,13 +34,13 @@ from pptx.util import Emu, Pt
 from table import fill_table
 from template import new_deck
 
-# What is no more than this is set large beside a chart or in a column.
+# A text up to this size is set large next to a chart or in a column.
 LARGE_LINES, LARGE_LETTERS = 3, 110
 Items = Sequence[str | tuple[str, Sequence[str]]]
 
 
 def enlarge(frame: TextFrame) -> None:
-    """Sets few words large. One sentence needs no bullet."""
+    """Increases the size of a short text. A single sentence has no bullet."""
     for paragraph in frame.paragraphs:
         for run in paragraph.runs:
             run.font.size = Pt(24 - 4 * paragraph.level)
@@ -52,7 +52,7 @@ def enlarge(frame: TextFrame) -> None:
 
 
 class Deck:
-    """A deck that grows slide by slide."""
+    """A deck that is written slide by slide."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Deck:
         self.footer = footer
 
     def add(self, layout: str, title: str, notes: str = "", source: str = "") -> Slide:
-        """A slide with a title, its number, and what else each slide has."""
+        """Adds a slide with a title, its number, and the other parts that all slides have."""
         slide = self.prs.slides.add_slide(next(one for one in self.prs.slide_layouts if one.name == layout))
         if slide.shapes.title is not None:
             slide.shapes.title.text = title
@@ -92,19 +92,19 @@ class Deck:
         return slide
 
     def cover(self, title: str, subtitle: str = "", notes: str = "") -> Slide:
-        """The first slide."""
+        """Adds the first slide."""
         slide = self.add("Cover", title, notes)
         self.fill(slide, 1, [subtitle])
         return slide
 
     def section(self, title: str, text: str = "", notes: str = "") -> Slide:
-        """A slide between parts, or the last one: what to decide."""
+        """Adds a slide between parts, or the last slide with the decision."""
         slide = self.add("Section", title, notes)
         self.fill(slide, 1, [text])
         return slide
 
     def fill(self, slide: Slide, index: int, items: Items, may_be_large: bool = False) -> None:
-        """Puts paragraphs into a placeholder; a pair is an item with items below it. Nothing removes it."""
+        """Fills a placeholder with paragraphs. A pair is an item with subitems. Removes the placeholder if empty."""
         place = next(one for one in slide.placeholders if one.placeholder_format.idx == index)
         lines: list[tuple[int, str]] = []
         for one in items:
@@ -123,7 +123,7 @@ class Deck:
             enlarge(frame)
 
     def bullets(self, title: str, items: Items, notes: str = "", source: str = "") -> Slide:
-        """Three to six short items."""
+        """Adds a slide with three to six short items."""
         slide = self.add("Text", title, notes, source)
         self.fill(slide, 1, items)
         return slide
@@ -131,7 +131,7 @@ class Deck:
     def two(
         self, title: str, left: tuple[str, Items], right: tuple[str, Items], notes: str = "", source: str = ""
     ) -> Slide:
-        """Two columns, each with a heading."""
+        """Adds a slide with two columns, each with a heading."""
         slide = self.add("Two columns", title, notes, source)
         for index, (head, items) in ((1, left), (3, right)):
             self.fill(slide, index, [head])
@@ -139,7 +139,7 @@ class Deck:
         return slide
 
     def _with_thing(self, title: str, text: Items, notes: str, source: str) -> tuple[Slide, tuple[Emu, Emu, Emu, Emu]]:
-        """A slide with room for a chart, table or picture, and text beside it or not."""
+        """Adds a slide with space for a chart, table or picture, and optionally text next to it."""
         slide = self.add("Chart and text" if text else "Chart", title, notes, source)
         if text:
             self.fill(slide, 2, text, may_be_large=True)
@@ -161,7 +161,7 @@ class Deck:
         source: str = "",
         notes: str = "",
     ) -> Slide:
-        """A native chart: `column`, `stacked`, `bar`, `line`, `area`, `doughnut`. `highlight` is a point's index."""
+        """Adds a native chart: `column`, `stacked`, `bar`, `line`, `area` or `doughnut`. `highlight` is an index."""
         slide, box = self._with_thing(title, text, notes, source)
         data = CategoryChartData(number_format=number_format)
         data.categories = categories
@@ -185,7 +185,7 @@ class Deck:
         source: str = "",
         notes: str = "",
     ) -> Slide:
-        """A table of up to ten rows; columns of numbers stand to the right. `widths` are shares."""
+        """Adds a table of up to ten rows. Columns of numbers are right-aligned. `widths` are proportions."""
         slide, box = self._with_thing(title, text, notes, source)
         fill_table(slide, box, header, rows, total, widths, description or title)
         return slide
@@ -193,13 +193,13 @@ class Deck:
     def figures(
         self, title: str, figures: Sequence[tuple[str, str, str]], text: Items = (), notes: str = "", source: str = ""
     ) -> Slide:
-        """Two to four figures side by side: value, what it is, and a remark."""
+        """Adds two to four figures side by side: value, label and remark."""
         slide = self.add("Title only", title, notes, source)
         add_figures(slide, figures, [one if isinstance(one, str) else one[0] for one in text])
         return slide
 
     def points(self, title: str, points: Sequence[tuple[str, str]], notes: str = "", source: str = "") -> Slide:
-        """Two to five points with a sentence each, numbered, over the whole slide."""
+        """Adds two to five numbered points with a sentence each, over the whole slide."""
         slide = self.add("Title only", title, notes, source)
         add_points(slide, points)
         return slide
@@ -207,7 +207,7 @@ class Deck:
     def picture(
         self, title: str, path: str | Path, description: str, text: Items = (), notes: str = "", source: str = ""
     ) -> Slide:
-        """A picture that fits into the room for it, whole."""
+        """Adds a complete picture, scaled to fit the available space."""
         slide, (left, top, width, height) = self._with_thing(title, text, notes, source)
         with Image.open(path) as image:
             ratio = image.width / image.height

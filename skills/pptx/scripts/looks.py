@@ -1,4 +1,4 @@
-"""How a deck's text looks: sizes, colours and room, found the way PowerPoint finds them."""
+"""The appearance of a deck's text: sizes, colours and space, with the inheritance rules of PowerPoint."""
 
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ COLOR_NAMES = {"tx1": "dk1", "bg1": "lt1", "tx2": "dk2", "bg2": "lt2"}
 
 
 def walk(shapes: Any) -> Iterator[Any]:
-    """All shapes, those in groups too."""
+    """Yields all shapes, including those in groups."""
     for shape in shapes:
         if shape.shape_type == 6:
             yield from walk(shape.shapes)
@@ -23,7 +23,7 @@ def walk(shapes: Any) -> Iterator[Any]:
 
 
 def theme_colors(slide: Slide) -> dict[str, str]:
-    """The colours of the slide's theme by name."""
+    """Returns the colours of the slide's theme by name."""
     from lxml import etree
 
     master = slide.slide_layout.slide_master
@@ -37,7 +37,7 @@ def theme_colors(slide: Slide) -> dict[str, str]:
 
 
 def color_of(fill: Any, theme: dict[str, str]) -> str | None:
-    """The colour of a `solidFill`; None if it is something else, or mixed."""
+    """Returns the colour of a `solidFill`, or None if it is another fill or a modified colour."""
     if fill is None or len(fill) == 0:
         return None
     value = fill[0]
@@ -50,7 +50,7 @@ def color_of(fill: Any, theme: dict[str, str]) -> str | None:
 
 
 def contrast(first: str, second: str) -> float:
-    """The contrast of two colours as WCAG 2 reckons it."""
+    """Returns the contrast of two colours as defined by WCAG 2."""
 
     def light(color: str) -> float:
         parts = [int(color[at : at + 2], 16) / 255 for at in (0, 2, 4)]
@@ -62,7 +62,7 @@ def contrast(first: str, second: str) -> float:
 
 
 def styles(shape: Any, level: int) -> Iterator[Any]:
-    """The properties that a text at a level inherits: shape, layout, master, and the master's text styles."""
+    """Yields the properties that a text level inherits: from shape, layout, master, and the master's text styles."""
     tag = qn(f"a:lvl{level + 1}pPr")
     own = [shape._element]
     kind = None
@@ -85,7 +85,7 @@ def styles(shape: Any, level: int) -> Iterator[Any]:
 
 
 def run_look(shape: Any, paragraph: Any, run: Any, theme: dict[str, str]) -> tuple[float, bool, str | None]:
-    """Size in points, weight and colour of a run."""
+    """Returns size in points, weight and colour of a run."""
     own = run._r.find(qn("a:rPr"))
     levels = [one.find(qn("a:defRPr")) for one in styles(shape, paragraph.level)]
     default = paragraph._p.find(f"{qn('a:pPr')}/{qn('a:defRPr')}")
@@ -100,14 +100,14 @@ def run_look(shape: Any, paragraph: Any, run: Any, theme: dict[str, str]) -> tup
 
 @cache
 def font(size: int, bold: bool) -> ImageFont.FreeTypeFont:
-    """The font with which widths are measured; Carlito is as wide as Calibri."""
+    """Returns the font for measuring widths. Carlito is as wide as Calibri."""
     pattern = f"Carlito:weight={200 if bold else 80}"
     found = subprocess.run(["fc-match", "-f", "%{file}", pattern], capture_output=True, text=True, check=True)
     return ImageFont.truetype(found.stdout, size)
 
 
 def paragraph_height(text: str, size: float, bold: bool, width: float) -> float:
-    """The height in points of a paragraph that wraps at words."""
+    """Returns the height in points of a paragraph that wraps at words."""
     rows = 0
     for line in text.split("\v"):
         rows += 1
@@ -123,7 +123,7 @@ def paragraph_height(text: str, size: float, bold: bool, width: float) -> float:
 
 
 def text_box(shape: Any, theme: dict[str, str]) -> tuple[float, float]:
-    """The height in points that a shape's text needs, and the height that it has."""
+    """Returns the height in points that the text of a shape needs, and the available height."""
     frame = shape.text_frame
     insets = [shape._element.find(f"{qn('p:txBody')}/{qn('a:bodyPr')}")]
     base = shape._base_placeholder if shape.is_placeholder and hasattr(shape, "_base_placeholder") else None

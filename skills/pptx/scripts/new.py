@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes an empty 16:9 deck with the house's master and layouts."""
+"""Creates an empty 16:9 deck with the master and layouts of the house style."""
 
 import argparse
 from pathlib import Path

@@ -13,12 +13,12 @@ from pptx.util import Inches, Pt
 from template import BOTTOM, LEFT, RIGHT, TOP
 
 Box = tuple[float, float, float, float]
-# Letters that stay on one line below the figures.
+# The maximum length of a single line below the figures.
 ONE_LINE = 100
 
 
 def add_panel(slide: Slide, name: str, box: Box, fill: MSO_THEME_COLOR) -> Any:
-    """A filled rectangle without a line or shadow."""
+    """Adds a filled rectangle without a line or shadow."""
     panel = slide.shapes.add_shape(MSO_SHAPE.RECTANGLE, *(Inches(one) for one in box))
     panel.name = name
     panel._element.remove(panel._element.find(qn("p:style")))
@@ -29,7 +29,7 @@ def add_panel(slide: Slide, name: str, box: Box, fill: MSO_THEME_COLOR) -> Any:
 
 
 def add_lines(frame: Any, lines: Sequence[tuple[str, float, bool, MSO_THEME_COLOR | None]], space: float = 0) -> None:
-    """Paragraphs with size, weight and colour; None is grey."""
+    """Adds paragraphs with size, weight and colour. None is grey."""
     used = False
     for content, points, bold, shade in lines:
         if not content:
@@ -46,7 +46,7 @@ def add_lines(frame: Any, lines: Sequence[tuple[str, float, bool, MSO_THEME_COLO
 
 
 def add_text(slide: Slide, name: str, box: Box, anchor: MSO_ANCHOR) -> Any:
-    """A text box without margins. Returns its frame."""
+    """Adds a text box without margins. Returns its frame."""
     shape = slide.shapes.add_textbox(*(Inches(one) for one in box))
     shape.name = name
     frame = shape.text_frame
@@ -56,7 +56,7 @@ def add_text(slide: Slide, name: str, box: Box, anchor: MSO_ANCHOR) -> Any:
 
 
 def add_figures(slide: Slide, figures: Sequence[tuple[str, str, str]], text: Sequence[str]) -> None:
-    """Cards with a figure each; text below them."""
+    """Adds a card for each figure, with the text below them."""
     if not 1 < len(figures) < 5:
         raise ValueError("two to four figures fit side by side")
     gap, count = 0.3, len(figures)
@@ -79,7 +79,7 @@ def add_figures(slide: Slide, figures: Sequence[tuple[str, str, str]], text: Seq
 
 
 def add_points(slide: Slide, points: Sequence[tuple[str, str]]) -> None:
-    """Rows with a number, a heading and a sentence."""
+    """Adds rows with a number, a heading and a sentence."""
     if not 1 < len(points) < 6:
         raise ValueError("two to five points fit onto a slide")
     row = (BOTTOM - TOP) / len(points)

@@ -12,12 +12,12 @@ from pptx.util import Inches, Pt
 from template import INK, NAMESPACES, PALE, WHITE
 
 NUMBER = re.compile(r"[-+−–]?[€$£]?\s?\d[\d.,'\s\u00a0\u202f]*\s?(?:%|€|[A-Z]{3}|[a-zµ]{1,3})?|[-–—]?")
-# "No Style, No Grid" of PowerPoint.
+# The style "No Style, No Grid" of PowerPoint.
 PLAIN = "{2D5ABB26-0587-4C30-8999-92F81FD0307C}"
 
 
 def line(cell: Any, side: str, color: str, width: float) -> None:
-    """A line at a side of a cell."""
+    """Adds a line to a side of a cell."""
     xml = (
         f'<a:{side} {NAMESPACES} w="{int(Pt(width))}"><a:solidFill><a:srgbClr val="{color}"/></a:solidFill></a:{side}>'
     )
@@ -27,7 +27,7 @@ def line(cell: Any, side: str, color: str, width: float) -> None:
 
 
 def shares(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[float]:
-    """Widths by the longest text of each column."""
+    """Returns widths by the longest text of each column."""
     longest = [max(len(str(row[at])) for row in [header, *rows]) for at in range(len(header))]
     return [float(min(max(chars, 7), 34)) for chars in longest]
 
@@ -41,7 +41,7 @@ def fill_table(
     widths: Sequence[float] | None,
     description: str,
 ) -> Any:
-    """Adds a table at the top of a box; its rows are as high as they look best, or as fit."""
+    """Adds a table at the top of a box. Its rows are as high as possible, up to a limit."""
     if any(len(row) != len(header) for row in rows):
         raise ValueError(f"each row needs {len(header)} cells")
     left, top, width, height = box

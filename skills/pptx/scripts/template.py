@@ -1,4 +1,4 @@
-"""The 16:9 template: theme, master and layouts, written over those that python-pptx brings."""
+"""The 16:9 template: theme, master and layouts, which replace those of python-pptx."""
 
 import re
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ GROUP = (
 
 @dataclass
 class Place:
-    """A placeholder: kind, number, place in inches, and how its text looks."""
+    """A placeholder: kind, index, box in inches, and the format of its text."""
 
     kind: str
     index: int
@@ -49,17 +49,17 @@ COLUMN = (RIGHT - LEFT - 0.5) / 2
 def body(
     index: int, x: float, width: float, top: float = TOP, bottom: float = BOTTOM, size: float = 20, anchor: str = "t"
 ) -> Place:
-    """A body with bullets."""
+    """Returns a body with bullets."""
     return Place("body", index, f"Text {index}", (x, top, width, bottom - top), size, bullets=True, anchor=anchor)
 
 
 def thing(index: int, x: float, width: float, top: float = TOP, bottom: float = BOTTOM) -> Place:
-    """A place for a chart, table or picture."""
+    """Returns a placeholder for a chart, table or picture."""
     return Place("obj", index, f"Content {index}", (x, top, width, bottom - top), 18, prompt="Chart, table or picture")
 
 
 def head(index: int, x: float) -> Place:
-    """The heading of a column."""
+    """Returns the heading of a column."""
     return Place(
         "body",
         index,
@@ -73,7 +73,7 @@ def head(index: int, x: float) -> Place:
     )
 
 
-# Name, ground (None is the master's white) and placeholders.
+# Name, background (None is the white of the master) and placeholders.
 LAYOUTS: list[tuple[str, str | None, list[Place]]] = [
     (
         "Cover",
@@ -118,14 +118,14 @@ LAYOUTS: list[tuple[str, str | None, list[Place]]] = [
 
 
 def color(name: str) -> str:
-    """A colour of the theme; grey is a mix that keeps a contrast of 4.5 on white."""
+    """Returns a colour of the theme. Grey is a fixed colour with a contrast above 4.5 on white."""
     if name == "grey":
         return f'<a:solidFill><a:srgbClr val="{GREY}"/></a:solidFill>'
     return f'<a:solidFill><a:schemeClr val="{name}"/></a:solidFill>'
 
 
 def levels(place: Place) -> str:
-    """The looks of the text levels of a placeholder."""
+    """Returns the formats of the text levels of a placeholder."""
     found = []
     for level in range(1, 4 if place.bullets else 2):
         size = int(100 * (place.size if level == 1 else max(place.size - 2 * (level - 1), 14)))
@@ -149,7 +149,7 @@ def levels(place: Place) -> str:
 
 
 def shape(place: Place, number: int) -> str:
-    """A placeholder as XML, in a master or a layout."""
+    """Returns the XML of a placeholder in a master or a layout."""
     x, y, width, height = (int(Inches(one)) for one in place.box)
     kind = "" if place.kind == "obj" else f' type="{place.kind}"'
     index = f' idx="{place.index}"' if place.index else ""
@@ -169,7 +169,7 @@ def shape(place: Place, number: int) -> str:
 
 
 def bar(fill: str, box: tuple[float, float, float, float], number: int) -> str:
-    """A filled rectangle that only decorates."""
+    """Returns a filled rectangle for decoration."""
     x, y, width, height = (int(Inches(one)) for one in box)
     return (
         f'<p:sp><p:nvSpPr><p:cNvPr id="{number}" name="Accent"/><p:cNvSpPr/><p:nvPr userDrawn="1"/></p:nvSpPr><p:spPr>'
@@ -180,13 +180,13 @@ def bar(fill: str, box: tuple[float, float, float, float], number: int) -> str:
 
 
 def tree(ground: str | None, shapes: list[str]) -> str:
-    """The drawing of a master or layout."""
+    """Returns the drawing of a master or layout."""
     back = f"<p:bg><p:bgPr>{color(ground)}<a:effectLst/></p:bgPr></p:bg>" if ground else ""
     return f"<p:cSld {NAMESPACES}>{back}<p:spTree>{GROUP}{''.join(shapes)}</p:spTree></p:cSld>"
 
 
 def replace_drawing(element: object, xml: str, name: str = "") -> None:
-    """Puts a new drawing into a master or layout."""
+    """Replaces the drawing of a master or layout."""
     new = parse_xml(xml)
     if name:
         new.set("name", name)
@@ -195,7 +195,7 @@ def replace_drawing(element: object, xml: str, name: str = "") -> None:
 
 
 def set_theme(prs: PresentationType, accent: str, second: str, font: str) -> None:
-    """Colours and fonts of the theme."""
+    """Sets the colours and fonts of the theme."""
     part = next(rel.target_part for rel in prs.slide_master.part.rels.values() if rel.reltype.endswith("/theme"))
     xml = part.blob.decode()
     colors = {
@@ -216,7 +216,7 @@ def set_theme(prs: PresentationType, accent: str, second: str, font: str) -> Non
 
 
 def new_deck(title: str, author: str, accent: str, second: str, font: str) -> PresentationType:
-    """An empty 16:9 deck with the layouts of `LAYOUTS`."""
+    """Creates an empty 16:9 deck with the layouts of `LAYOUTS`."""
     prs = Presentation()
     prs.slide_width, prs.slide_height = Emu(12192000), Emu(6858000)
     set_theme(prs, accent, second, font)

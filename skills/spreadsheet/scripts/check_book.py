@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Checks a workbook: errors, formulas without values, numbers kept as text, widths, glyphs; draws it if asked.
+"""Checks a workbook: errors, formulas without values, numbers stored as text, widths, glyphs. Can also draw it.
 
-Errors (exit 1) are error cells, formula cells without a stored value (run recalc.py), numbers and dates that do not
-fit their column, and characters without a glyph. Warnings: numbers as text, constants inside formulas, sheets that
-are hidden, charts without a description.
+Errors (exit 1): error cells, formula cells without a stored value (run recalc.py), numbers and dates that do not
+fit their column, and characters without a glyph. Warnings: numbers stored as text, constants inside formulas, hidden
+sheets, charts without a description.
 """
 
 import argparse
@@ -20,14 +20,14 @@ from openpyxl import load_workbook
 from openpyxl.utils import get_column_letter
 
 NUMBER = re.compile(r"[-+]?(\d{1,3}([., ]\d{3})+|\d+)([.,]\d+)?\s?[%€$]?")
-# A factor or rate in a formula that belongs into a cell: 1.19, 0.05, but not 0, 12, 100 or a year.
+# A factor or rate in a formula that should be in its own cell: 1.19, 0.05, but not 0, 12, 100 or a year.
 CONSTANT = re.compile(r"(?<![A-Za-z_$\d.:!])(?!(?:100|360|365|1000|19\d\d|20\d\d)\b)(\d+\.\d+|\d{3,})(?![\w.:!(])")
 ERRORS = {"#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#N/A"}
 LEFT_OVER = re.compile(r"\{\{|\bTODO\b|lorem ipsum|\bNone\b|\bnan\b|\bundefined\b", re.IGNORECASE)
 
 
 def text_findings(place: str, shown: str, is_text: bool) -> Iterator[tuple[str, str]]:
-    """Errors that are shown, and texts that should be something else."""
+    """Finds error values, and texts that should be another type."""
     if shown in ERRORS:
         yield "error", f"{place}: {shown}"
     elif is_text:
@@ -38,7 +38,7 @@ def text_findings(place: str, shown: str, is_text: bool) -> Iterator[tuple[str, 
 
 
 def cell_findings(name: str, formulas: Any, values: Any) -> Iterator[tuple[str, str]]:
-    """What is wrong in the cells of a sheet."""
+    """Yields the findings in the cells of a sheet."""
     widths: dict[str, list[str]] = {}
     for row in formulas.iter_rows():
         for cell in row:
@@ -62,7 +62,7 @@ def cell_findings(name: str, formulas: Any, values: Any) -> Iterator[tuple[str, 
 
 
 def chart_findings(path: Path) -> Iterator[tuple[str, str]]:
-    """Charts and pictures without a description."""
+    """Finds charts and pictures without a description."""
     with zipfile.ZipFile(path) as package:
         for part in [one for one in package.namelist() if re.fullmatch(r"xl/drawings/drawing\d+\.xml", one)]:
             for found in re.finditer(rb"<(?:\w+:)?cNvPr\b[^>]*>", package.read(part)):

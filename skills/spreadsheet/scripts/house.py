@@ -1,4 +1,4 @@
-"""The house style for workbooks: a module for your own script, on top of openpyxl.
+"""The house style for workbooks: a module for your own script, based on openpyxl.
 
     sys.path.insert(0, "skill/scripts")
     from house import Book
@@ -8,7 +8,7 @@
     s = b.table("Sales", ["Month", "Cups", "Sales"], rows, formats=["mmm yyyy", "#,##0", "#,##0 €"], total="sum")
     b.bars(s, "B2:B13")                                # data bars
     b.highlight(s, "C2:C13", "C2<0", bad=True)         # a rule by formula
-    b.choices(s, "D2:D13", ["open", "done"])           # a list to choose from
+    b.choices(s, "D2:D13", ["open", "done"])           # a list of options
     b.chart(s, "line", "A2:A13", ["C1:C13"], title="Sales a month", axis="€", at="F2",
             description="Line: sales rise from 9 to 14 thousand euros")
     b.save("sales.xlsx")                               # then skill/scripts/recalc.py sales.xlsx
@@ -43,7 +43,7 @@ SHEETS = "http://schemas.openxmlformats.org/drawingml/2006/spreadsheetDrawing"
 
 
 def shown_width(value: object, number_format: str) -> int:
-    """About how many characters a cell shows."""
+    """Returns the approximate number of characters that a cell shows."""
     if isinstance(value, (datetime.date, datetime.datetime)):
         return max(len(number_format), 10)
     if isinstance(value, str) and value.startswith("="):
@@ -55,7 +55,7 @@ def shown_width(value: object, number_format: str) -> int:
 
 
 def aligned(side: str, wrap_text: bool = False) -> Alignment:
-    """Texts stand a little to the right of the line. Numbers do not: LibreOffice indents only some of them."""
+    """Returns an alignment. Only texts are indented, because LibreOffice does not indent all numbers."""
     indent = 1 if side == "left" else 0
     return Alignment(horizontal=side, vertical="center", wrap_text=wrap_text, indent=indent)
 
@@ -100,7 +100,7 @@ class Book:
         total: str = "",
         landscape: bool = False,
     ) -> Worksheet:
-        """A sheet with a table from A1: filter, frozen header, widths. `total="sum"` adds a row of sums below."""
+        """Adds a sheet with a table from A1: filter, frozen header, widths. `total="sum"` adds a row of sums below."""
         sheet = self._sheet(name)
         if any(len(row) != len(header) for row in rows):
             raise ValueError(f"each row of {name!r} needs {len(header)} cells")
@@ -146,7 +146,7 @@ class Book:
             cell.alignment = aligned("left" if at == 1 else "right")
 
     def assumptions(self, name: str, items: Sequence[tuple[str, Any, str, str]]) -> dict[str, str]:
-        """A sheet of inputs, in blue: label, value, format, remark. Returns the absolute reference of each label."""
+        """Adds a sheet of inputs, in blue: label, value, format, remark. Returns the absolute references by label."""
         sheet = self._sheet(name)
         sheet.append(["Input", "Value", "Remark"])
         found = {}
@@ -171,7 +171,7 @@ class Book:
         return found
 
     def notes(self, name: str, lines: Sequence[str]) -> Worksheet:
-        """A sheet with text: source, method, what was cleaned."""
+        """Adds a sheet with text, such as source, method and data cleaning."""
         sheet = self._sheet(name)
         for row, line in enumerate(lines, 1):
             sheet.cell(row, 1, line).alignment = Alignment(wrap_text=True, vertical="top")
@@ -179,24 +179,24 @@ class Book:
         return sheet
 
     def bars(self, sheet: Worksheet, cells: str) -> None:
-        """Data bars from zero."""
+        """Adds data bars from zero."""
         low = "num" if min(_numbers(sheet, cells), default=0) >= 0 else "min"
         rule = DataBarRule(start_type=low, start_value=0, end_type="max", color="FF9CC3DA")
         sheet.conditional_formatting.add(cells, rule)
 
     def scale(self, sheet: Worksheet, cells: str) -> None:
-        """White for the lowest to blue for the highest value."""
+        """Adds a colour scale from white for the lowest to blue for the highest value."""
         rule = ColorScaleRule(start_type="min", start_color="FFFFFFFF", end_type="max", end_color="FF9CC3DA")
         sheet.conditional_formatting.add(cells, rule)
 
     def highlight(self, sheet: Worksheet, cells: str, formula: str, bad: bool = True) -> None:
-        """A colour where a formula holds; it is written for the first cell, such as `C2<0`."""
+        """Adds a colour where a formula is true. Write the formula for the first cell, such as `C2<0`."""
         ink, ground = ("FF9B1C1C", "FFFBE4E1") if bad else ("FF1E6B3A", "FFE1F3E7")
         rule = FormulaRule([formula], font=Font(color=ink, bold=True), fill=PatternFill(bgColor=ground))
         sheet.conditional_formatting.add(cells, rule)
 
     def choices(self, sheet: Worksheet, cells: str, options: Sequence[str]) -> None:
-        """A list to choose from. Long lists belong onto a sheet, with a reference as formula1."""
+        """Adds a list of options. For a long list, use a range on a sheet, with a reference as formula1."""
         joined = ",".join(options)
         if any("," in one or '"' in one for one in options) or len(joined) > 250:
             raise ValueError("options with commas or quotes, or more than 250 characters, need a range")
@@ -204,7 +204,7 @@ class Book:
         self._validate(sheet, cells, rule, f"Please choose: {joined}")
 
     def between(self, sheet: Worksheet, cells: str, low: float, high: float) -> None:
-        """Numbers within limits."""
+        """Limits cells to numbers within a range."""
         rule = DataValidation(type="decimal", operator="between", formula1=str(low), formula2=str(high))
         self._validate(sheet, cells, rule, f"A number from {low:g} to {high:g}")
 
@@ -226,7 +226,7 @@ class Book:
         size_cm: tuple[float, float] = (18, 9),
         number_format: str = "#,##0",
     ) -> Any:
-        """A `line`, `column` or `bar` chart. Each series is a range with its header, categories one without."""
+        """Adds a `line`, `column` or `bar` chart. Each series is a range with its header, the categories without."""
         chart: Any = LineChart() if kind == "line" else BarChart()
         if kind != "line":
             chart.type, chart.gapWidth = ("bar" if kind == "bar" else "col"), 60
@@ -279,7 +279,7 @@ class Book:
 
 
 def describe_charts(path: Path, descriptions: Sequence[str]) -> None:
-    """Writes the descriptions of charts, in the order of the sheets, which openpyxl cannot."""
+    """Writes the descriptions of charts, in the order of the sheets. openpyxl does not support descriptions."""
     if not descriptions:
         return
     with zipfile.ZipFile(path) as package:

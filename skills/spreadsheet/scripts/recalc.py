@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Computes a workbook with LibreOffice and writes the values into it, so that previews and pandas see them.
+"""Computes a workbook with LibreOffice and stores the values in it, so that previews and pandas can read them.
 
-Formulas, formats, charts and macros stay as they are; only the stored values of formula cells change. Each error
-cell is printed with its formula, and the exit status is 1 if there is one.
+Formulas, formats, charts and macros do not change, only the stored values of formula cells. Each error cell is printed
+with its formula. The exit status is 1 if there is one.
 """
 
 import argparse
@@ -18,22 +18,22 @@ from lxml import etree
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
 RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationships}id"
 WORKBOOK = "xl/workbook.xml"
-# LibreOffice 7 does not know these; Excel computes them when it opens the file.
+# Functions that LibreOffice 7 does not support. Excel computes them when it opens the file.
 UNKNOWN = re.compile(r"\b(XLOOKUP|XMATCH|FILTER|UNIQUE|SORT|SORTBY|LET|LAMBDA|SEQUENCE|TEXTSPLIT|VSTACK|HSTACK)\(")
 
 
 def m(name: str) -> str:
-    """A name of SpreadsheetML."""
+    """Returns a qualified name of SpreadsheetML."""
     return f"{{{MAIN}}}{name}"
 
 
 def parse(data: bytes) -> etree._Element:
-    """XML without entities."""
+    """Parses XML without entities."""
     return etree.fromstring(data, etree.XMLParser(resolve_entities=False, no_network=True, huge_tree=True))
 
 
 def sheets(package: zipfile.ZipFile) -> list[tuple[str, str]]:
-    """Names and parts of the worksheets, in order."""
+    """Returns the names and parts of the worksheets, in order."""
     relations = parse(package.read("xl/_rels/workbook.xml.rels"))
     targets = {one.get("Id"): str(one.get("Target")) for one in relations}
     found = []
@@ -46,7 +46,7 @@ def sheets(package: zipfile.ZipFile) -> list[tuple[str, str]]:
 
 
 def computed(path: Path) -> dict[str, dict[str, tuple[str, str]]]:
-    """Kind and value of every cell of a computed workbook, by sheet and address."""
+    """Returns the kind and value of every cell of a computed workbook, by sheet and address."""
     with zipfile.ZipFile(path) as package:
         shared: list[str] = []
         if "xl/sharedStrings.xml" in package.namelist():
@@ -64,7 +64,7 @@ def computed(path: Path) -> dict[str, dict[str, tuple[str, str]]]:
 
 
 def fill(tree: etree._Element, values: dict[str, tuple[str, str]], sheet: str) -> tuple[int, list[str], list[str]]:
-    """Stores values in the formula cells. Returns their number, the errors, and what was not computed."""
+    """Stores values in the formula cells. Returns the number of formulas, the errors, and the cells without a value."""
     count = 0
     errors: list[str] = []
     skipped: list[str] = []
@@ -121,7 +121,7 @@ def recalc(source: Path, out: Path) -> tuple[int, list[str], list[str]]:
     if settings is not None:
         settings.set("fullCalcOnLoad", "1")
         parts[WORKBOOK] = etree.tostring(book, xml_declaration=True, encoding="UTF-8", standalone=True)
-    # Written beside its place first: `out` may be the input.
+    # Written to another file first, because `out` may be the input.
     beside = out.with_name(f".{out.name}.part")
     with zipfile.ZipFile(beside, "w", zipfile.ZIP_DEFLATED) as package:
         for name, data in parts.items():

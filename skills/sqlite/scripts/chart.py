@@ -1,15 +1,15 @@
-"""Charts in the house style: a module for your own script, on top of matplotlib.
+"""Charts in the house style: a module for your own script, based on matplotlib.
 
     sys.path.insert(0, "skill/scripts")
     from chart import Chart
 
     c = Chart("Coffee passed bread in June", "Sales in thousand euros", source="Source: ledger")
-    c.lines(months, {"Coffee": coffee, "Bread": bread}, number="{:.1f}")   # names stand at the lines
+    c.lines(months, {"Coffee": coffee, "Bread": bread}, number="{:.1f}")   # names are at the ends of the lines
     c.columns(shops, {"Sales": values}, highlight=1, number="{:,.0f} €")   # or several series
-    c.bars(shops, values, highlight=1)                                     # long names: lying bars
+    c.bars(shops, values, highlight=1)                                     # horizontal bars, for long names
     c.save("chart.png")                                                    # 1920 × 1080; or .svg, .pdf
 
-Call one of them for each chart. `c.axes` and `c.figure` are matplotlib's, for everything else.
+Call one of these methods for each chart. `c.axes` and `c.figure` are matplotlib's, for everything else.
 """
 
 import sys
@@ -28,13 +28,13 @@ matplotlib.use("Agg")
 COLORS = ["#1f5a7a", "#c8643c", "#7a8996", "#4f8a5b", "#b3872b", "#6f5a94"]
 QUIET = "#9aa7b2"
 GREY = "#566470"
-# Scripts whose letters are joined, turned or stacked, which matplotlib does not do.
+# Scripts with joined, right-to-left or stacked letters, which matplotlib does not support.
 UNJOINED = set("ARABIC HEBREW SYRIAC DEVANAGARI BENGALI GURMUKHI GUJARATI TAMIL TELUGU KANNADA MALAYALAM KHMER".split())
 STYLE = Path(__file__).parent.parent / "assets" / "house.mplstyle"
 
 
 class Chart:
-    """A figure with a headline, a line below it, and a source."""
+    """A figure with a headline, a subtitle and a source."""
 
     def __init__(
         self, headline: str, subtitle: str = "", source: str = "", size: tuple[float, float] = (12, 6.75)
@@ -56,7 +56,7 @@ class Chart:
         self.axes.set_position(box)
 
     def _headline(self, text: str, top: float) -> int:
-        """Writes the headline, over several lines if it is long. Returns how many lines follow the first."""
+        """Writes the headline, on several lines if it is long. Returns the number of additional lines."""
         written = self.figure.text(self._edge, top, text, fontsize=25, fontweight="bold", va="top", linespacing=1.15)
         renderer = self.figure.canvas.get_renderer()
         room = self.figure.bbox.width * (1 - 2 * self._edge)
@@ -68,7 +68,7 @@ class Chart:
         return len(lines) - 1
 
     def _fit(self) -> None:
-        """Moves the axes inside, so that their labels begin at the headline's left edge."""
+        """Moves the axes so that their labels begin at the left edge of the headline."""
         self.figure.canvas.draw()
         renderer = self.figure.canvas.get_renderer()
         around = self.axes.get_tightbbox(renderer).transformed(self.figure.transFigure.inverted())
@@ -87,7 +87,7 @@ class Chart:
     def lines(
         self, x: Sequence[object], series: dict[str, Sequence[float]], number: str = "{:,.0f}", zero: bool = True
     ) -> None:
-        """Lines with their names and last values at their ends."""
+        """Draws lines with their names and last values at their ends."""
         axes = self.axes
         ends = []
         for index, (name, values) in enumerate(series.items()):
@@ -104,7 +104,7 @@ class Chart:
         low, high = axes.get_ylim()
         least, place = (high - low) * 0.055, float("-inf")
         for value, text, color in sorted(ends):
-            # Names that would stand over each other move up.
+            # A name that would overlap another one moves up.
             place = max(value, place + least)
             at = (len(x) - 1 + (len(x) - 1) * 0.02, place)
             axes.annotate(text, at, color=color, fontweight="bold", va="center", annotation_clip=False)
@@ -116,7 +116,7 @@ class Chart:
         highlight: int | None = None,
         number: str = "{:,.0f}",
     ) -> None:
-        """Columns from zero; few have their values above them instead of an axis."""
+        """Draws columns from zero. A few columns have their values above them instead of an axis."""
         axes, count = self.axes, len(series)
         width = 0.72 / count
         labelled = len(x) * count <= 16
@@ -139,7 +139,7 @@ class Chart:
     def bars(
         self, names: Sequence[object], values: Sequence[float], highlight: int | None = None, number: str = "{:,.0f}"
     ) -> None:
-        """Lying bars, the first on top, with their values at their ends."""
+        """Draws horizontal bars, the first at the top, with their values at their ends."""
         axes = self.axes
         colors = [QUIET if highlight is not None and at != highlight else COLORS[0] for at in range(len(names))]
         drawn = axes.barh(range(len(names)), values, 0.7, color=colors)
@@ -161,7 +161,7 @@ class Chart:
             axis.set_major_formatter(lambda value, _: number.format(value))  # type: ignore[attr-defined]
 
     def save(self, path: str | Path) -> None:
-        """Writes the picture. Says which scripts matplotlib cannot join or turn."""
+        """Writes the picture. Warns about scripts that matplotlib does not support."""
         words = "".join(text.get_text() for text in self.figure.findobj(Text))
         names = {unicodedata.name(one, "").split(" ")[0] for one in words}
         if wrong := sorted(names & UNJOINED):

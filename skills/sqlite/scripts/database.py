@@ -1,4 +1,4 @@
-"""A database that is only read, and scripts that fail in one line."""
+"""Read-only access to a database, and one-line errors of scripts."""
 
 import sqlite3
 import sys
@@ -9,11 +9,11 @@ sys.dont_write_bytecode = True
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     try:
         sys.exit(main() or 0)
     except Problem as problem:
@@ -27,7 +27,7 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def reading(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write."""
+    """Opens a read-only connection."""
     if not path.is_file():
         raise Problem(f"{path}: there is no such file")
     found = sqlite3.connect(
@@ -42,7 +42,7 @@ def reading(path: Path) -> sqlite3.Connection:
 
 
 def rows(database: sqlite3.Connection, query: str) -> tuple[list[str], list[tuple[object, ...]]]:
-    """The columns and rows of one select."""
+    """Returns the columns and rows of one select."""
     try:
         cursor = database.execute(query)
     except (sqlite3.Error, sqlite3.Warning) as error:

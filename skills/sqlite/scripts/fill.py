@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes the figures of a text: each {{select …}} is replaced by the value of that query.
+"""Fills in the figures of a text: each {{select …}} is replaced by the value of that query.
 
     Sales rose to {{select printf('%,d', sum(amount)) from sales}} euros.
 
-One value a query; a select with several rows becomes a Markdown table. {{…}} may span lines.
+Each query returns one value. A select with several rows becomes a Markdown table. {{…}} may span lines.
 """
 
 import argparse
@@ -17,7 +17,7 @@ MAX_ROWS = 500
 
 
 def shown(value: object) -> str:
-    """A value as a reader sees it. Sums of decimals have no noise."""
+    """Returns a value as text for readers, without floating-point noise."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -30,7 +30,7 @@ def shown(value: object) -> str:
 
 
 def table(columns: list[str], found: list[tuple[object, ...]]) -> str:
-    """A Markdown table, numbers on the right."""
+    """Returns a Markdown table, with numbers right-aligned."""
     numeric = [all(isinstance(row[n], int | float | None) for row in found) for n in range(len(columns))]
     lines = ["| " + " | ".join(columns) + " |", "|" + "|".join("---:" if one else "---" for one in numeric) + "|"]
     lines += ["| " + " | ".join(shown(one).replace("|", "\\|") for one in row) + " |" for row in found]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Loads CSV files into a new database, a table each, with a type for each column that all of its values have.
+"""Loads CSV files into a new database, one table per file. Each column has the type that fits all of its values.
 
-Whole numbers, decimals (1,234.50 and 1.234,50, with % or a currency sign), dates (written as ISO) and texts. Numbers
-with leading zeros, such as postal codes, stay texts. Empty fields and NULL become NULL; n/a and - do in columns of
-numbers and dates. What is ambiguous stays text, with a warning that says which option decides it.
+The types are whole numbers, decimals (1,234.50 and 1.234,50, with % or a currency sign), dates (stored as ISO) and
+texts. Numbers with leading zeros, such as postal codes, stay texts. Empty fields and NULL become NULL. In columns of
+numbers and dates, n/a and - also become NULL. Ambiguous columns stay text, with a warning that names the option to use.
 """
 
 import argparse
@@ -22,7 +22,7 @@ NOTHING = {"", "null", "\\n"}
 UNKNOWN = NOTHING | {"n/a", "na", "-", "–", "—", "none", "nan", "#n/a"}
 SIGNS = re.compile(r"^[€$£¥]\s*|\s*(?:[€$£¥%]|EUR|USD|GBP|CHF)$")
 WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
-# No integer of SQLite has more, nor does a real keep them.
+# Neither the integers of SQLite nor its reals can hold more digits.
 MOST_DIGITS = 18
 POINT = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[,' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:,\d+)?")
@@ -36,7 +36,7 @@ DATES = {
 
 @dataclass
 class Column:
-    """The type of a column, how its texts become values, and what a reader should know."""
+    """The type of a column, the conversion of its texts, and notes for the reader."""
 
     kind: str
     value: Callable[[str], object]
@@ -55,7 +55,7 @@ def number(text: str, decimal: str) -> float:
 
 
 def numbers(values: list[str], decimal: str | None) -> Column | None:
-    """A column of numbers, if all are written in one way."""
+    """Returns a column of numbers if all values are written in the same way."""
     found = [plain(one) for one in values]
     if not all(any(letter.isdigit() for letter in one) for one in found):
         return None
@@ -79,7 +79,7 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
 
 
 def iso(text: str, formats: tuple[str, ...]) -> str | None:
-    """A date in ISO 8601, as SQLite's functions want it."""
+    """Returns a date in ISO 8601, the format of SQLite's functions."""
     for form in formats:
         for time in TIMES:
             try:
@@ -91,7 +91,7 @@ def iso(text: str, formats: tuple[str, ...]) -> str | None:
 
 
 def dates(values: list[str], order: str | None) -> Column | None:
-    """A column of dates, if all are written in one order."""
+    """Returns a column of dates if all values are written in the same order."""
     if not all(re.match(r"\d{1,4}[-./]\d{1,2}[-./]\d", one.strip()) for one in values):
         return None
     orders = [order, "iso"] if order else list(DATES)
@@ -106,7 +106,7 @@ def dates(values: list[str], order: str | None) -> Column | None:
 
 
 def column(values: list[str], decimal: str | None, order: str | None) -> Column:
-    """The type that all values have."""
+    """Returns the type that fits all values."""
     typed = [one for one in values if one.strip().lower() not in UNKNOWN]
     if not typed:
         return Column("text", str, "empty")
@@ -119,7 +119,7 @@ def column(values: list[str], decimal: str | None, order: str | None) -> Column:
 
 
 def read(path: Path, delimiter: str | None) -> tuple[list[str], list[list[str]]]:
-    """The header and the rows of a file."""
+    """Reads the header and the rows of a file."""
     if not path.is_file():
         raise Problem(f"{path}: there is no such file")
     content = path.read_bytes()
@@ -150,7 +150,7 @@ def read(path: Path, delimiter: str | None) -> tuple[list[str], list[list[str]]]
 
 
 def names(header: list[str]) -> list[str]:
-    """Each name once, in any case."""
+    """Returns unique names, regardless of case."""
     found: list[str] = []
     for place, one in enumerate(header, 1):
         name = base = " ".join(one.split()) or f"column_{place}"
@@ -167,7 +167,7 @@ def quoted(name: str) -> str:
 
 
 def columns_of(lines: list[list[str]], count: int, given: argparse.Namespace) -> list[Column]:
-    """The types of all columns. Where one is ambiguous, the decimal sign of the others decides."""
+    """Returns the types of all columns. The decimal sign of the other columns decides ambiguous ones."""
     values = [[row[n] for row in lines] for n in range(count)]
     kinds = [column(one, given.decimal, given.dates) for one in values]
     signs = {sign for sign in (".", ",") for one in kinds if one.note.startswith(f"decimal sign {sign}")}
@@ -181,7 +181,7 @@ def columns_of(lines: list[list[str]], count: int, given: argparse.Namespace) ->
 
 
 def load(database: sqlite3.Connection, path: Path, given: argparse.Namespace) -> None:
-    """Makes a table of a file, and says what became of it."""
+    """Creates a table from a file, and prints its columns."""
     header, lines = read(path, given.delimiter)
     table = re.sub(r"\W+", "_", path.stem).strip("_").lower() or "data"
     columns = names(header)

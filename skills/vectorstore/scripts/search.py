@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Searches an index of index.py. Each argument is a question; `--also` rewords the one before it.
+"""Searches an index of index.py. Each argument is a question. `--also` adds another wording of the question before it.
 
-Prints for each question the best passages with score, file and place. Scores compare hits of one question only.
+Prints the best passages for each question with score, file and place. Scores are comparable only within one question.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from words import content, wordnet
 
 
 def vectors(found: Collection, questions: list[str]) -> list[Array]:
-    """The vectors of a question's wordings, if the index has such vectors and their model is there."""
+    """Returns the vectors of a question's wordings, if the index has vectors and their model is available."""
     if found.model == minilm.NAME:
         files = minilm.folder()
         if files is not None:
@@ -41,7 +41,7 @@ def vectors(found: Collection, questions: list[str]) -> list[Array]:
 
 
 def groups(arguments: list[str]) -> list[list[str]]:
-    """Each question with its rewordings."""
+    """Returns each question with its additional wordings."""
     found: list[list[str]] = []
     is_also = False
     for one in arguments:

@@ -1,4 +1,4 @@
-"""Words, their stems and letters, and which English words mean about the same (WordNet, where it is installed)."""
+"""Words, their stems and n-grams, and English words with a similar meaning (WordNet, if it is installed)."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ STOP = frozenset(
     "zu im in am an auf für mit bei aus ist sind war wird werden ich du er sie es wir ihr nicht kein keine wie "
     "was wer wo wann warum als auch nach vor über".split()
 )
-# They say little in a question, and are related to nearly everything.
+# Words with little meaning in a question, which are related to nearly all other words.
 GENERAL = frozenset(
     "get got go goes happen happens thing things way make made makes take taken takes give given use used want "
     "need done become come put let keep many much too ever whole someone somebody nobody anyone longer able "
@@ -36,21 +36,21 @@ INFLECTIONS = {
 
 
 def words(text: str) -> list[str]:
-    """The words in small letters without accents. Codes such as A-12 stay together, and are there in parts too."""
+    """Returns lower-case words without accents. Codes such as A-12 are included both whole and in parts."""
     plain = "".join(one for one in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(one))
     codes = [one for one in re.findall(r"\w+(?:[-./]\w+)+", plain) if any(letter.isdigit() for letter in one)]
     return re.findall(r"[^\W_]+", plain) + codes
 
 
 def content(text: str) -> list[str]:
-    """Each word of a question that says something, once."""
+    """Returns the meaningful words of a question, each once."""
     found = list(dict.fromkeys(words(text)))
     told = [one for one in found if one not in STOP]
     return [one for one in told if one not in GENERAL] or told or found
 
 
 def stem(word: str) -> str:
-    """A word without its ending. What it does to other languages than English, it does to question and text alike."""
+    """Removes the ending of a word. The rules are for English, but apply to question and text alike."""
     for ending, instead in ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) + len(instead) >= 3:
             word = word[: -len(ending)] + instead
@@ -59,13 +59,13 @@ def stem(word: str) -> str:
 
 
 def grams(word: str) -> list[str]:
-    """Three to five letters each, with the edges of the word."""
+    """Returns n-grams of three to five letters, including the edges of the word."""
     edged = f" {word} "
     return [edged[at : at + n] for n in (3, 4, 5) for at in range(len(edged) - n + 1)]
 
 
 class WordNet:
-    """The database of English words, read where it is needed."""
+    """The database of English words, whose entries are read on demand."""
 
     def __init__(self, folder: Path) -> None:
         self.senses: dict[str, dict[str, list[str]]] = {}
@@ -79,7 +79,7 @@ class WordNet:
             self.irregular[kind] = {one.split()[0]: one.split()[1] for one in lines}
 
     def bases(self, word: str, kind: str) -> list[str]:
-        """The entries that a word in a text can belong to."""
+        """Returns the entries that an inflected word can belong to."""
         known = self.senses[kind]
         found = [self.irregular[kind].get(word, ""), word]
         for ending, instead in INFLECTIONS[kind]:
@@ -89,7 +89,7 @@ class WordNet:
         return list(dict.fromkeys(one for one in found if one in known))[:2]
 
     def entry(self, kind: str, offset: str) -> tuple[list[str], list[tuple[str, str]], str]:
-        """The words of a sense, its pointers as kind and sense, and its definition."""
+        """Returns the words of a sense, its pointers as kind and sense, and its definition."""
         self.data[kind].seek(int(offset))
         fields, _, gloss = self.data[kind].readline().decode(errors="replace").partition(" | ")
         found = fields.split()
@@ -101,7 +101,7 @@ class WordNet:
         return [one.lower() for one in found[4 : 4 + 2 * count : 2]], pointers, gloss.split('; "')[0]
 
     def features(self, word: str) -> tuple[dict[str, float], int]:
-        """What a word has in common with others: senses, those above them, words; and how many senses it has."""
+        """Returns the features that relate a word to others (senses, broader senses, words), and its sense count."""
         found = {f"={stem(word)}": 1.0}
         count = 0
 
@@ -141,5 +141,5 @@ class WordNet:
 
 @cache
 def wordnet() -> WordNet | None:
-    """WordNet, if it is installed."""
+    """Returns WordNet, if it is installed."""
     return WordNet(WORDNET) if (WORDNET / "data.noun").is_file() else None

@@ -11,7 +11,7 @@ use crate::support::{Service, bash};
 const CLAUDE: &str = "anthropic/claude-test";
 const GPT: &str = "openai/gpt-test";
 
-/// The system prompt of a request.
+/// Returns the system prompt of a request.
 fn system(request: &Request) -> String {
     let system = match &request["system"] {
         Value::Null => &request["messages"][0]["content"],
@@ -20,7 +20,7 @@ fn system(request: &Request) -> String {
     system.as_str().unwrap().to_owned()
 }
 
-/// The names of the tools that a request offers.
+/// Returns the names of the tools in a request.
 fn tools(request: &Request) -> Vec<String> {
     let tools = request["tools"].as_array().into_iter().flatten();
     let name = |tool: &Value| {

@@ -60,7 +60,7 @@ async fn an_agent_is_told_of_its_skills_and_reads_them_on_demand() {
     ] {
         assert!(prompt.contains(part), "{part}: {prompt}");
     }
-    // Its instructions are not in the prompt.
+    // The skill's instructions are not in the prompt.
     assert!(!prompt.contains("scripts/toc.py"), "{prompt}");
 }
 
@@ -126,8 +126,8 @@ async fn skills_that_are_not_there_or_cannot_be_read_are_refused() {
         problem["errors"],
         json!([
             {"pointer": "/skills", "detail": "skills are read with a tool: add `file.read` or `shell.exec` to `tools`"},
-            {"pointer": "/skills/1", "detail": "there is no skill `no-such`; GET /v1/skills lists those that there are"},
-            {"pointer": "/skills/2", "detail": "is there already"},
+            {"pointer": "/skills/1", "detail": "there is no skill `no-such`; GET /v1/skills lists all skills"},
+            {"pointer": "/skills/2", "detail": "is a duplicate"},
         ]),
         "{problem:#}"
     );

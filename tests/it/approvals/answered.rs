@@ -9,7 +9,7 @@ use crate::support::Service;
 use crate::support::log::{assert_whole, data, types};
 use shared::id::JobId;
 
-/// The types that say what became of the job and its calls.
+/// Returns the event types without live output and saved workspaces.
 fn course(events: &[Value]) -> Vec<&str> {
     let told = |kind: &&str| {
         !matches!(
@@ -94,7 +94,7 @@ async fn an_approved_call_runs_where_it_stood_and_the_files_are_there() {
             .contains(r#""stdout":"one\n""#),
         "{results:#?}"
     );
-    // No turn was asked twice, and nothing is said of lost files.
+    // No turn was requested twice, and no request mentions missing files.
     let requests = service.model.requests("yes");
     assert_eq!(requests.len(), 2);
     assert!(!format!("{:?}", requests[1].body).contains("may be missing"));
@@ -167,7 +167,7 @@ async fn the_first_answer_counts_also_when_two_come_at_once() {
         refused["detail"]
             .as_str()
             .unwrap()
-            .contains("this approval cannot be answered any more: it was "),
+            .contains("this approval can no longer be answered: it was "),
         "{refused:#}"
     );
     let approved = accepted[0].1["status"] == "approved";
@@ -199,7 +199,7 @@ async fn all_calls_of_a_reply_are_asked_for_at_once_and_run_in_order_when_all_ar
         .iter()
         .map(|it| it["input"]["command"].as_str())
         .collect();
-    // A call that cannot run anyway bothers nobody.
+    // A call that cannot run does not need an approval.
     assert_eq!(
         commands,
         [
@@ -208,7 +208,7 @@ async fn all_calls_of_a_reply_are_asked_for_at_once_and_run_in_order_when_all_ar
             Some("cat log")
         ]
     );
-    // In any order, and the job waits for the last.
+    // Approvals can be answered in any order, and the job waits for the last one.
     approve(&service, &asked[2]).await;
     let (status, _) = answer(&service, &asked[1], &json!({"decision": "deny"})).await;
     assert_eq!(status, 200);
@@ -256,7 +256,7 @@ async fn another_worker_goes_on_and_a_waiting_job_takes_no_slot() {
         body["inputs"] = json!([{"name": "in.txt", "data": "YQo="}]);
         jobs.push(service.create(&body).await);
     }
-    // One slot, three jobs that wait, and room for a fourth.
+    // The worker has one slot. Three jobs wait, and a fourth one can still run.
     let mut asked = Vec::new();
     for job in &jobs {
         asked.push(waiting(&service, job).await.remove(0));
@@ -304,7 +304,7 @@ async fn the_clock_stands_still_while_a_job_waits() {
     body["limits"] = json!({"timeout_seconds": 30});
     let job = service.create(&body).await;
     let asked = waiting(&service, &job).await;
-    // As if it had waited since yesterday.
+    // Simulate a job that has waited since yesterday.
     sqlx::query("update run set claimed_at = claimed_at - interval '1 day' where job_id = $1")
         .bind(job.parse::<JobId>().unwrap())
         .execute(&service.pool)

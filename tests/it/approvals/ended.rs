@@ -129,7 +129,7 @@ async fn a_job_that_is_cancelled_as_it_begins_to_wait_does_not_wait_for_ever() {
         .script("missed", [Reply::call("shell_exec", shell("true"))]);
     let job = service.create(&confirmed("missed")).await;
     waiting(&service, &job).await;
-    // What the row says when the request came while the worker was writing its last entry.
+    // Simulate a cancellation that arrived while the worker was writing its last event.
     sqlx::query("update run set cancel_requested = true where job_id = $1")
         .bind(job.parse::<JobId>().unwrap())
         .execute(&service.pool)
@@ -201,7 +201,7 @@ async fn a_worker_that_dies_after_the_answer_leaves_the_answer_valid() {
         (&results[0]["outcome"], &results[1]["outcome"]),
         (&json!("unknown"), &json!("ok"))
     );
-    // Nobody is asked twice.
+    // Each approval is requested only once.
     assert_eq!(data(&events, "approval.requested").len(), 2);
     assert_eq!(service.model.violations(), [""; 0]);
 }

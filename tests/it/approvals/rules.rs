@@ -1,4 +1,4 @@
-//! Hooks: calls that wait, and calls that write a log line.
+//! Hooks for tool calls that need approval and tool calls that write a log line.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;

@@ -1,6 +1,6 @@
-//! Approvals together with everything else.
+//! Approvals combined with other features.
 //!
-//! An archive, a page, a person at the terminal, a worker that dies, and a second job that refers to the first.
+//! An archive, a web page, a person at the terminal, a crashed worker, and a second job that refers to the first.
 
 use std::time::Duration;
 
@@ -14,9 +14,9 @@ use crate::support::log::{assert_whole, data};
 use crate::support::{Service, Tty, until};
 
 const GPT: &str = "openai/gpt-test";
-const QUESTION: &str = "allow it? yes, no, or why not: ";
+const QUESTION: &str = "approve? yes, no, or a reason to deny: ";
 
-/// A page on this machine; returns its address.
+/// Starts a web server with a page, and returns its URL.
 fn page() -> String {
     let page = || async {
         HttpResponse::Ok()
@@ -32,7 +32,7 @@ fn page() -> String {
     format!("http://127.0.0.1:{port}/prices")
 }
 
-/// An archive with a list of prices in it.
+/// Uploads an archive that contains a price list.
 async fn archive(service: &Service) -> Value {
     let folder = tempfile::tempdir().unwrap();
     let shop = folder.path().join("shop");
@@ -55,7 +55,7 @@ async fn a_job_in_which_everything_happens(model: &str) {
     let sum = shell("awk -F, '{s+=$2} END {print \"sum\", s}' shop/prices.csv");
     service
         .model
-        // A job is shown the files of those before it by their names alone.
+        // The prompt lists files of earlier jobs by name only.
         .script_conversation("shop", move |request| match request.turn() {
             0 => Reply::text("I unpack it.").then_call("shell_exec", shell("tar -xzf shop.tar.gz")),
             1 => Reply::call("web_fetch", json!({ "url": url })),
@@ -78,7 +78,7 @@ async fn a_job_in_which_everything_happens(model: &str) {
     let mut tty = Tty::spawn(&at(&service), &["watch", &job]);
     tty.until_shown(QUESTION, 1).await;
     tty.type_line("y");
-    // The second call of the shell waits; its worker is killed between two turns, and another one comes.
+    // The second shell call waits. Its worker is killed between two turns and replaced.
     tty.until_shown(QUESTION, 2).await;
     waiting(&service, &job).await;
     service.workers[0].kill();
@@ -104,7 +104,7 @@ async fn a_job_in_which_everything_happens(model: &str) {
     assert!(output(1).contains("Tea costs 7 now."), "{}", output(1));
     assert!(output(3).contains("sum 9"), "{}", output(3));
 
-    // The second job knows what was said, and finds the files as they were left.
+    // The second job knows the conversation and finds the files of the first one.
     let body = json!({
         "agent": "default", "model": model, "conversation_id": conversation["id"],
         "prompt": "What was the price of tea?",
@@ -144,12 +144,12 @@ async fn with_openais_wire() {
 #[tokio::test]
 async fn a_worker_that_dies_in_the_middle_of_a_turn_costs_no_finished_one() {
     let mut service = Service::start().await;
-    // By turn: a reply that is under way when the worker dies is given again.
+    // The script replies by turn, because a reply in progress when the worker dies is requested again.
     service
         .model
         .script_with("middle", |request| match request.turn() {
             0 => Reply::call("file_write", json!({"path": "a.txt", "content": "one\n"})),
-            // Time to be killed in.
+            // The delay leaves time to kill the worker.
             1 => Reply::call("shell_exec", shell("cat a.txt")).delay(Duration::from_secs(2)),
             _ => Reply::text("It says one."),
         });

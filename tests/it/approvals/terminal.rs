@@ -9,7 +9,7 @@ use crate::cli::at;
 use crate::support::log::data;
 use crate::support::{Service, Tty};
 
-const QUESTION: &str = "allow it? yes, no, or why not: ";
+const QUESTION: &str = "approve? yes, no, or a reason to deny: ";
 
 #[tokio::test]
 async fn watch_asks_about_each_call_and_takes_yes_no_and_a_reason() {
@@ -29,10 +29,10 @@ async fn watch_asks_about_each_call_and_takes_yes_no_and_a_reason() {
     let mut tty = Tty::spawn(&at(&service), &["watch", &job]);
     tty.until_shown(QUESTION, 1).await;
     let shown = tty.shown();
-    // What a model writes does not clear the screen.
+    // Escape sequences in model output do not reach the terminal.
     assert!(shown.contains(r"command: echo \u{1b}[2Jone"), "{shown}");
     tty.type_line("");
-    tty.until_shown("  yes, no, or why not: ", 1).await;
+    tty.until_shown("  yes, no, or a reason to deny: ", 1).await;
     tty.type_line("y");
     tty.until_shown(QUESTION, 2).await;
     tty.type_line("n");
@@ -113,12 +113,12 @@ async fn where_nobody_types_the_commands_are_named_and_work() {
     assert!(shown.out.ends_with(question), "{shown:?}");
     let ran = terminal.run(&["approvals", "approve", first]).await;
     assert_eq!(ran.out, format!("approved {first}\n"), "{ran:?}");
-    // The same answer again changes nothing, another one is refused.
+    // Repeating the same answer changes nothing. A different answer is rejected.
     let again = terminal.run(&["approvals", "approve", first]).await;
     assert_eq!(again.out, format!("approved {first}\n"), "{again:?}");
     let other = terminal.run(&["approvals", "deny", first]).await;
     assert!(
-        other.code == Some(1) && other.err.contains("it was approved before"),
+        other.code == Some(1) && other.err.contains("it was already approved"),
         "{other:?}"
     );
     let ran = terminal

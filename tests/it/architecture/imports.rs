@@ -1,7 +1,7 @@
 //! Import cycles between the files of a crate.
 //!
-//! An import leads to the file that defines the item: a `pub use` of a submodule is looked through. A submodule may
-//! import from the modules that contain it, because it is a part of them.
+//! The target of an import is the file that defines the item, even if a module re-exports it with `pub use`. A
+//! submodule may import from the modules that contain it, because it is a part of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ type Segments = Vec<String>;
 struct Import {
     is_public: bool,
     path: Segments,
-    /// The name by which the file knows it.
+    /// The name in the importing file.
     name: String,
 }
 
-/// A file with its imports.
+/// A file and its imports.
 struct Module {
-    /// The code without its imports.
+    /// The code without the imports.
     body: String,
     imports: Vec<Import>,
 }
@@ -74,7 +74,7 @@ impl Crate {
         }
     }
 
-    /// A path from the root of the crate; `None` if it leads out of the crate.
+    /// Resolves a path from the root of the crate. Returns `None` if the path leads out of the crate.
     fn absolute(&self, module: &str, path: &[String]) -> Option<Segments> {
         let mut from = segments(module);
         let mut rest = path;
@@ -95,7 +95,7 @@ impl Crate {
         Some(from.into_iter().chain(rest.iter().cloned()).collect())
     }
 
-    /// The file that defines an item, through re-exports.
+    /// Returns the file that defines an item, through re-exports.
     fn resolve(&self, path: &[String]) -> String {
         let lengths = (0..=path.len()).rev();
         let (length, module) = lengths
@@ -116,7 +116,7 @@ impl Crate {
         name.clone()
     }
 
-    /// The files that a file imports from.
+    /// Returns the files that a file imports from.
     fn targets(&self, name: &str, module: &Module) -> BTreeSet<String> {
         let mut targets = BTreeSet::new();
         let mut known: BTreeMap<&str, Segments> = BTreeMap::new();
@@ -124,7 +124,7 @@ impl Crate {
             let Some(path) = self.absolute(name, &import.path) else {
                 continue;
             };
-            // A re-export is no import unless the file itself uses the name.
+            // A re-export does not count as an import unless the file itself uses the name.
             if !import.is_public || has_word(&module.body, &import.name) {
                 targets.insert(self.resolve(&path));
             }
@@ -144,7 +144,7 @@ impl Crate {
         targets
     }
 
-    /// Files that import each other, each cycle once, as a path that returns to its first file.
+    /// Returns the import cycles, each once, as a path that returns to its first file.
     fn cycles(&self) -> Vec<Vec<String>> {
         let targets = self.modules.iter();
         let targets = targets.map(|(name, module)| (name.clone(), self.targets(name, module)));
@@ -163,7 +163,7 @@ impl Crate {
     }
 }
 
-/// The shortest path from a file back to itself.
+/// Returns the shortest path from a file back to itself.
 fn way_back(start: &str, targets: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
     let mut paths = vec![vec![start.to_owned()]];
     let mut seen = BTreeSet::new();
@@ -212,7 +212,7 @@ impl Module {
                 }
             }
         }
-        // A declared submodule is known by its name.
+        // A declared submodule is visible by its name.
         let children = body.lines().filter_map(|line| {
             let (_, name) = line.trim().strip_suffix(';')?.split_once("mod ")?;
             Some(name.to_owned())
@@ -220,7 +220,7 @@ impl Module {
         let children: Vec<_> = children.collect();
         imports.extend(children.into_iter().map(|name| {
             Import {
-                // Declared and not imported: it counts where it is used.
+                // A declaration is not an import. It counts only where the name is used.
                 is_public: true,
                 path: ["crate".to_owned()]
                     .into_iter()
@@ -248,7 +248,7 @@ fn import(path: &str, is_public: bool) -> Option<Import> {
     })
 }
 
-/// The paths of a use tree.
+/// Returns the paths of a use tree.
 fn expand(tree: &str) -> Vec<String> {
     let Some((prefix, rest)) = tree.split_once('{') else {
         return vec![tree.trim().to_owned()];
@@ -275,7 +275,7 @@ fn expand(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// The paths of two and more segments in code that begin with a module.
+/// Returns the paths in the code that have at least two segments.
 fn paths(body: &str) -> Vec<Segments> {
     let is_path = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
     let words = body.split(|letter| !is_path(letter));
@@ -287,7 +287,7 @@ fn paths(body: &str) -> Vec<Segments> {
 
 fn has_word(body: &str, word: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
-    // Its declaration is no use.
+    // The declaration of a module does not count as a use.
     let lines = body
         .lines()
         .filter(|line| !line.trim().ends_with(&format!("mod {word};")));

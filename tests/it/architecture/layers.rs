@@ -1,16 +1,16 @@
-//! The layers: which crate may depend on which, and where SQL may be.
+//! The layers: permitted dependencies between crates, and the location of SQL.
 
 use std::collections::BTreeSet;
 
 use super::source::{CRATES, Source, code, read, sources};
 
-/// The crates of ours that each crate may depend on. Add a dependency here only if the layer below must not know
-/// about the layer above.
+/// The workspace crates that each crate may depend on. Add a dependency here only if the lower layer must not depend
+/// on the higher one.
 const ALLOWED: [(&str, &[&str]); 14] = [
     ("shared/wire", &[]),
-    // Programs of others depend on it: it knows the types of the API and nothing of the service.
+    // External programs depend on this crate. It contains the API types and no code of the service.
     ("clients/rust", &["skillet-wire"]),
-    // A client like any other.
+    // The Telegram bridge is a client like any other.
     ("telegram", &["skillet-client"]),
     ("shared", &["skillet-wire"]),
     ("worker/sandbox", &["shared"]),
@@ -50,7 +50,7 @@ const ALLOWED: [(&str, &[&str]); 14] = [
     ("bench", &["api", "cli", "shared", "tests", "worker"]),
 ];
 
-/// Crates that set databases up for tests and benchmarks, with SQL of their own.
+/// Test and benchmark crates, which set up databases with their own SQL.
 const SQL_FOR_TESTS: [&str; 2] = ["bench", "tests"];
 
 /// The calls of the database driver that take SQL.
@@ -130,7 +130,7 @@ fn only_the_module_of_the_database_and_tests_use_the_database_driver() {
         manifest.lines().any(|line| line.starts_with("sqlx"))
     });
     let users: BTreeSet<_> = users.map(|(_, package)| *package).collect();
-    // The types of the API are columns, too, if the service asks for it.
+    // API types can also be column types if the service enables that.
     let mut allowed = vec!["shared", "skillet-wire"];
     allowed.extend(SQL_FOR_TESTS);
     allowed.sort_unstable();

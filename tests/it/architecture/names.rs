@@ -1,13 +1,13 @@
-//! The names of types: each is defined once.
+//! Unique names of types.
 
 use std::collections::BTreeMap;
 
 use super::source::{CRATES, code, sources};
 
-/// Crates for tests and benchmarks, with names of their own.
+/// Test and benchmark crates, which may repeat names.
 const CRATES_FOR_TESTS: [&str; 2] = ["bench", "tests"];
 
-/// The beginnings of definitions.
+/// The keywords that begin definitions.
 const KEYWORDS: [&str; 3] = ["enum ", "struct ", "trait "];
 
 #[test]
@@ -41,12 +41,12 @@ fn no_type_name_is_defined_twice() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Whether a file is of the product and not of its tests.
+/// Whether a file contains product code and not tests.
 fn is_product(path: &str, prefix: &str) -> bool {
     path.starts_with(prefix) && !path.ends_with("/tests.rs") && !path.contains("/tests/")
 }
 
-/// The type that a line defines.
+/// Returns the name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = match line.strip_prefix("pub") {
@@ -58,6 +58,6 @@ fn defined(line: &str) -> Option<&str> {
         .iter()
         .find_map(|keyword| line.strip_prefix(keyword))?;
     let end = name.find(|char: char| !char.is_alphanumeric() && char != '_');
-    // A macro takes the name from where it is used.
+    // The caller of a macro chooses the name.
     Some(&name[..end.unwrap_or(name.len())]).filter(|name| !name.is_empty())
 }

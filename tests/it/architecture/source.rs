@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders of all crates, with their packages.
+/// The folders of all crates, with their package names.
 pub(super) const CRATES: [(&str, &str); 14] = [
     ("api", "api"),
     ("bench", "bench"),
@@ -35,15 +35,15 @@ pub(super) fn root() -> PathBuf {
     tests.parent().unwrap().to_owned()
 }
 
-/// A file of the repository.
+/// Reads a file of the repository.
 pub(super) fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// All sources of a crate, in the order of their paths.
+/// Returns all source files of a crate, ordered by path.
 pub(super) fn sources(folder: &str) -> Vec<Source> {
     let mut paths = Vec::new();
-    // The crate `tests` has a library and the tests themselves.
+    // The crate `tests` contains a library and the tests.
     for part in ["src", "it", "tests", "benches"] {
         collect(&root().join(folder).join(part), &mut paths);
     }
@@ -55,7 +55,7 @@ pub(super) fn sources(folder: &str) -> Vec<Source> {
     sources.collect()
 }
 
-/// The modules of a crate by path, as `a::b`; the root is empty.
+/// Returns the modules of a crate by their path, such as `a::b`. The root has an empty path.
 pub(super) fn modules(folder: &str) -> BTreeMap<String, Source> {
     let prefix = format!("{folder}/src/");
     let has_library = root().join(&prefix).join("lib.rs").exists();
@@ -63,7 +63,7 @@ pub(super) fn modules(folder: &str) -> BTreeMap<String, Source> {
         let inner = source.path.strip_prefix(&prefix)?.strip_suffix(".rs")?;
         let module = match inner {
             "lib" => String::new(),
-            // A binary beside a library is a crate of its own.
+            // A binary next to a library is a separate crate.
             "main" if has_library => return None,
             "main" => String::new(),
             inner if inner.starts_with("bin/") => return None,
@@ -87,7 +87,7 @@ fn collect(folder: &Path, paths: &mut Vec<PathBuf>) {
     }
 }
 
-/// The code of a file without comments and without the tests at its end.
+/// Returns the code of a file without comments and without the tests at its end.
 pub(super) fn code(text: &str) -> String {
     let mut lines = Vec::new();
     let mut attribute = false;

@@ -2,7 +2,7 @@
 
 use super::source::{CRATES, Source, sources};
 
-/// A header is a noun phrase and not a question.
+/// Words that a header must not begin with, because it is a noun phrase and not a question.
 const QUESTIONS: [&str; 9] = [
     "What", "Which", "How", "Whose", "Who", "Where", "When", "Whether", "Why",
 ];
@@ -30,7 +30,7 @@ fn every_file_begins_with_a_header_that_names_its_content() {
     });
 }
 
-/// Code is broken by rustfmt, which leaves comments and strings as they are.
+/// Rustfmt breaks code, but leaves comments and strings as they are.
 #[test]
 fn no_comment_has_more_than_120_columns() {
     check(|source| {

@@ -88,7 +88,7 @@ async fn content_that_a_client_does_not_mean_is_not_sent() {
         ("*", 200),
         (&*format!("\"other\", {tag}"), 200),
         ("\"other\"", 412),
-        // A weak tag says that the bytes may differ.
+        // A weak tag means that the bytes may differ.
         (&*format!("W/{tag}"), 412),
     ] {
         let response = get(&service, &asset, &[("if-match", tags)]).await;

@@ -1,4 +1,4 @@
-//! Cleanup after refused, abandoned and interrupted uploads.
+//! Cleanup after rejected, abandoned and interrupted uploads.
 
 use serde_json::json;
 use tests::model_server::Reply;
@@ -9,7 +9,7 @@ use crate::support::{Service, until};
 #[tokio::test]
 async fn a_refused_output_leaves_no_bytes() {
     let service = Service::with_maker().await;
-    // Larger than what is written in one piece, larger than an output may be, and without any bytes.
+    // A file that is larger than one write, a file that is larger than an output may be, and an empty file.
     let make = "head -c 6000000 /dev/zero > a.bin; truncate -s 101M large.bin; touch empty.txt";
     let give = |path: &str| ("set_output".to_owned(), json!({"path": path}));
     let calls = [

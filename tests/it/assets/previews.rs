@@ -1,11 +1,11 @@
-//! Previews of office documents: rendered after the job, shown without scripts, deleted with their document.
+//! Previews of office documents: rendered after the job, displayed without scripts, deleted with their document.
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{Service, bash, has_program, until};
 
-/// Two pages.
+/// A document with two pages.
 const LETTER: &str = r"{\rtf1\ansi Dear reader,\page best wishes.}";
 
 fn can_render() -> bool {
@@ -14,7 +14,7 @@ fn can_render() -> bool {
         .all(has_program)
 }
 
-/// Runs a job that hands over `letter.rtf` and a document that is none.
+/// Runs a job whose outputs are `letter.rtf` and a broken document.
 async fn make(service: &Service) -> Value {
     let commands = format!(
         "printf '%s' '{LETTER}' > letter.rtf; printf 'PK\\x03\\x04no archive' > broken.docx"
@@ -33,7 +33,7 @@ fn id_of(job: &Value, output: usize) -> String {
         .to_owned()
 }
 
-/// Waits until a document is rendered or has failed.
+/// Waits until the preview of a document is rendered or has failed.
 async fn pages(service: &Service, asset: &str) -> Value {
     let mut pages = Value::Null;
     until(async || {
@@ -109,7 +109,7 @@ async fn a_document_that_cannot_be_rendered_says_why_and_is_not_tried_again() {
     assert_eq!(found["pages"], json!([]));
     let (status, _) = service.get(&format!("/v1/assets/{broken}/preview")).await;
     assert_eq!(status, 404);
-    // Nothing waits for another attempt.
+    // No preview is left for another attempt.
     pages(&service, &id_of(&job, 0)).await;
     let pending: i64 = sqlx::query_scalar("select count(*) from preview where status = 'pending'")
         .fetch_one(&service.pool)
@@ -127,7 +127,7 @@ async fn a_rendering_that_a_worker_left_is_taken_over_and_given_up_after_three()
     let job = make(&service).await;
     let letter = id_of(&job, 0);
     pages(&service, &letter).await;
-    // As after two and after three workers that died with it.
+    // Simulate two and three workers that crashed while rendering.
     for (attempts, status) in [(2, "ready"), (3, "failed")] {
         sqlx::query(
             "update preview set status = 'pending', total_pages = null, attempt = $2, due_at = now()

@@ -28,7 +28,7 @@ async fn a_worker_that_leaves_does_not_wait_for_an_input() {
     let job = service.create(&fetching(&drip, 3600)).await;
     service.until_event(&job, "job.started").await;
     service.workers[0].signal(Signal::TERM);
-    // Shorter than what a worker that leaves gives to jobs in the middle of something.
+    // Shorter than the time that a draining worker gives to its running jobs.
     let ended = service.workers[0].end_within(Duration::from_secs(20)).await;
     assert!(
         ended.is_some_and(|status| status.success()),

@@ -48,7 +48,7 @@ async fn an_upload_says_what_was_stored_and_where() {
 async fn a_large_file_passes_through_in_both_directions_without_being_held() {
     let service = Service::without_worker().await;
     let before = service.api.resident_kilobytes();
-    // No two pieces are the same, so that none may be lost or doubled.
+    // All pieces differ, so a lost or repeated piece is detected.
     let piece = |number: u32| number.to_be_bytes().repeat(1 << 18);
     let mut hasher = Sha256::new();
     (0..64).for_each(|number| hasher.update(piece(number)));
@@ -84,7 +84,7 @@ async fn a_large_file_passes_through_in_both_directions_without_being_held() {
     assert_eq!(json!(hex::encode(hasher.finalize())), sha256);
     let grown = service.api.resident_kilobytes().saturating_sub(before);
     assert!(grown < 48 * 1024, "it was held: {grown} KB");
-    // The same bytes are stored once, and nothing lies around.
+    // The same bytes are stored once, and no temporary file is left.
     let incoming = service.home.path().join("assets/incoming");
     assert_eq!(std::fs::read_dir(incoming).unwrap().count(), 0);
 }
@@ -120,7 +120,7 @@ async fn a_name_is_made_plain_and_the_content_tells_the_type() {
     }
 }
 
-/// As browsers and curl send it, and as RFC 5987 wants it.
+/// The forms that browsers and curl send, and the form of RFC 5987.
 #[tokio::test]
 async fn a_name_that_is_not_ascii_is_understood_in_both_forms() {
     let service = Service::without_worker().await;
@@ -137,7 +137,7 @@ async fn a_name_that_is_not_ascii_is_understood_in_both_forms() {
     }
 }
 
-/// As browsers send them, from pages in an old encoding, too.
+/// Forms that browsers send, including pages with legacy encodings.
 #[tokio::test]
 async fn a_name_that_no_standard_allows_is_understood_as_its_browser_meant_it() {
     let service = Service::without_worker().await;
@@ -179,7 +179,7 @@ async fn a_removed_file_is_gone_and_so_are_its_bytes() {
     let path = format!("/v1/assets/{}", two["id"].as_str().unwrap());
     service.request(Method::DELETE, &path).send().await.unwrap();
     assert!(!service.blob(&two["sha256"]).exists());
-    // The same bytes may come again.
+    // The same bytes can be uploaded again.
     let again = service.upload("c.txt", "same").await;
     assert_eq!(service.download(&again).await, b"same");
 }

@@ -31,7 +31,7 @@ async fn a_private_address_is_not_asked() {
         metadata.to_owned(),
         "http://[::1]:1/".to_owned(),
         "http://[::ffff:169.254.169.254]/".to_owned(),
-        // Some other spellings of 10.0.0.1 and 169.254.169.254.
+        // Other spellings of 10.0.0.1 and 169.254.169.254.
         "http://0xA000001/".to_owned(),
         "http://2852039166/".to_owned(),
         site.url("/to-private"),
@@ -57,7 +57,7 @@ async fn what_cannot_be_fetched_fails_the_job_and_says_why() {
         let job = run(&service, json!([{"url": url}])).await;
         assert_unavailable(&job, &url, words);
     }
-    // Nothing listens there on any machine of our days.
+    // No program listens on this port on current machines.
     let closed = "http://127.0.0.1:1/";
     let job = run(&service, json!([{"url": closed}])).await;
     assert_unavailable(&job, closed, "it did not answer");
@@ -78,7 +78,7 @@ async fn what_was_fetched_once_is_there_for_a_later_attempt_although_the_site_is
     service.approve(&job).await;
     let ended = service.finished(&job).await;
     assert_eq!(ended["text"], "servedserved", "{ended:#}");
-    // And nothing of it stays behind.
+    // The fetched inputs are deleted at the end.
     let kept = service.home.path().join("assets/workspaces").join(&job);
     crate::support::until(async || !kept.exists() || kept.read_dir().unwrap().next().is_none())
         .await;
@@ -97,7 +97,7 @@ async fn run(service: &Service, inputs: Value) -> Value {
     service.run(&body).await
 }
 
-/// A site on 127.0.0.1, which the operator of these tests allows.
+/// A site on 127.0.0.1, which the configuration of these tests allows.
 struct Site {
     address: std::net::SocketAddr,
     server: ServerHandle,
@@ -140,7 +140,7 @@ impl Site {
 
 impl Drop for Site {
     fn drop(&mut self) {
-        // It is told with the call; there is nothing to wait for.
+        // The call itself sends the stop command. The future would only wait for its completion.
         drop(self.server.stop(false));
     }
 }

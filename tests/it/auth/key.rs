@@ -32,7 +32,7 @@ async fn only_a_key_of_this_service_opens_it() {
             assert_eq!(refused.headers["www-authenticate"], "Bearer");
         }
     }
-    // The scheme is a word, and words of a protocol have no case.
+    // Authentication schemes are case-insensitive.
     for scheme in ["Bearer", "bearer", "BEARER"] {
         let request = service.anonymous(Method::GET, "/v1/jobs");
         let request = request.header("Authorization", format!("{scheme} {key}"));
@@ -47,7 +47,7 @@ async fn each_of_many_requests_at_once_is_judged_by_its_own_key() {
     let limited = create_key(&service.pool, "default", &[Scope::Metrics]).await;
     let newer = create_key(&service.pool, "default", &[Scope::Jobs]).await;
     let unknown = format!("{valid}x");
-    // A later release has a scope that this one cannot read.
+    // Add a scope of a later release, which this release cannot read.
     let alter = sqlx::query("alter type key_scope add value 'later'");
     alter.execute(&service.pool).await.unwrap();
     let change = "update api_key set scopes = '{later}' where hash = $1";
@@ -119,7 +119,7 @@ async fn a_key_does_only_what_its_scopes_say() {
         let status = request.send().await.unwrap().status();
         assert!(matches!(status.as_u16(), 200 | 404), "{path}: {status}");
     }
-    // Nothing is looked at before the scope, so that nothing is learnt of it.
+    // The scope is checked first, so that the response reveals nothing else.
     let request = service
         .anonymous(Method::POST, "/v1/jobs")
         .bearer_auth(&admin_key);
@@ -252,7 +252,7 @@ async fn a_key_for_metrics_reads_metrics_and_the_queue_and_nothing_else() {
     assert_eq!(session.kind(), (403, "forbidden"));
 }
 
-/// The path with ids of the right form.
+/// Replaces the placeholders of a path with ids of the right form.
 fn with_ids(path: &str) -> String {
     let ids = [
         ("job", "job"),

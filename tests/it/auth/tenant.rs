@@ -21,7 +21,7 @@ async fn what_is_of_another_tenant_is_not_there() {
         .await;
     let id = job["id"].as_str().unwrap();
     let asset = job["outputs"][0]["asset"]["id"].as_str().unwrap();
-    // Even a key that administers the service has only its own tenant's things.
+    // Even a key with the admin scope has access only to its own tenant's resources.
     let other_key = create_key(&service.pool, "other", &[Scope::Jobs, Scope::Admin]).await;
     let ask = |method, path: &str| service.anonymous(method, path).bearer_auth(&other_key);
     for (method, path) in [
@@ -89,7 +89,10 @@ async fn a_tenants_name_is_its_own() {
     );
     let taken = taken.await;
     assert_eq!(taken.kind(), (409, "tenant_name_taken"));
-    assert_eq!(taken.detail(), "there is a tenant named `acme` already");
+    assert_eq!(
+        taken.detail(),
+        "a tenant named `acme` already exists; choose another name"
+    );
     let (_, list) = service.get("/v1/tenants").await;
     assert_eq!(names(&list), ["acme", "default"]);
 }

@@ -43,7 +43,7 @@ async fn a_body_that_is_no_json_is_malformed() {
 #[tokio::test]
 async fn a_body_that_is_no_object_is_invalid() {
     let service = Service::without_worker().await;
-    // The fields' values in order are no substitute for the fields.
+    // A list of the fields' values in order is not accepted.
     let list = json!([
         "shell",
         null,
@@ -133,7 +133,7 @@ async fn a_body_of_a_hundred_megabytes_is_refused_and_its_sender_told() {
         .await;
 }
 
-/// As a client does that looks for an answer only when it has sent all.
+/// Sends the whole body before it reads the response, like some clients do.
 async fn write_then_read(service: &Service, megabytes: usize) -> String {
     let address = service.url.trim_start_matches("http://");
     let mut connection = TcpStream::connect(address).await.unwrap();

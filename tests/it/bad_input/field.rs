@@ -13,7 +13,7 @@ use shared::id::{AssetId, JobId};
 
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 
-/// What is added to a request that would be done, the place that is wrong then, and words of what is said about it.
+/// The change to a valid request, the pointer of the resulting error, and a part of its message.
 type Case = (Value, &'static str, &'static str);
 
 #[tokio::test]
@@ -29,10 +29,10 @@ async fn what_to_run_has_to_be_named_and_known() {
         (
             json!({"skill": "imagee"}),
             "/skill",
-            "there is no skill `imagee`; there are: ",
+            "there is no skill `imagee`; valid values: ",
         ),
         (json!({"skill": "imagee"}), "/skill", "image, "),
-        (json!({"skill": null}), "", "one of `skill` and `agent`"),
+        (json!({"skill": null}), "", "set `skill` or `agent`"),
         (
             json!({"agent": "helper"}),
             "/agent",
@@ -141,7 +141,7 @@ async fn a_field_of_another_type_or_name_is_pointed_at() {
         (
             json!({"a/b~c": 1}),
             "/a~1b~0c",
-            "unknown field `a/b~c`; there are: skill, agent, ",
+            "unknown field `a/b~c`; known fields: skill, agent, ",
         ),
     ])
     .await;
@@ -258,7 +258,7 @@ async fn an_input_has_to_be_one_file_that_the_skill_takes() {
         (
             input(json!({"data": png})),
             "/inputs/0/name",
-            "needs a name",
+            "is required for a file that is sent as `data`",
         ),
         (
             input(json!({"url": "ftp://h/a.png"})),
@@ -337,7 +337,10 @@ async fn an_asset_of_another_tenant_is_no_input() {
     let refused = Problem::of(service.request(Method::POST, "/v1/jobs").json(&body)).await;
     assert_eq!(
         refused.errors(),
-        [("/inputs/0/name", "an asset keeps its own name")]
+        [(
+            "/inputs/0/name",
+            "an asset keeps its own name: leave this field out"
+        )]
     );
 }
 
@@ -363,7 +366,7 @@ async fn a_model_whose_key_no_worker_has_is_refused_with_the_name_of_the_variabl
     service.create(&body).await;
 }
 
-/// A request that would be done.
+/// Returns a valid request.
 fn good() -> Value {
     json!({"skill": "shell", "prompt": "Do it.", "model": "script/bash"})
 }

@@ -99,7 +99,7 @@ async fn a_nul_is_refused_in_every_text_of_a_body_and_the_place_is_named() {
     }
     assert_untouched(&service).await;
 
-    // What only looks like one is the client's own text.
+    // An escaped backslash before `u0000` is ordinary text.
     let escaped = service.create(&job("prompt", json!("a\\u0000b"))).await;
     assert_eq!(service.get(&format!("/v1/jobs/{escaped}")).await.0, 200);
 }

@@ -97,7 +97,7 @@ async fn a_path_without_an_id_says_what_an_id_looks_like() {
         let refused = Problem::of(service.request(Method::GET, &path)).await;
         assert_eq!(refused.kind(), (404, "not_found"), "{path}");
         assert!(
-            refused.detail().contains("leave out the slash"),
+            refused.detail().contains("remove the trailing slash"),
             "{refused:?}"
         );
     }
@@ -131,7 +131,7 @@ async fn a_path_says_which_methods_it_takes() {
         ),
         (Method::POST, "/healthz".to_owned(), "GET, HEAD"),
         (Method::POST, "/metrics".to_owned(), "GET, HEAD"),
-        // It has the form of a job's path.
+        // This path has the form of a job's path.
         (Method::GET, "/v1/jobs/batch".to_owned(), "POST"),
         (Method::DELETE, "/v1/jobs/batch".to_owned(), "POST"),
         (Method::PUT, "/v1/jobs/batch".to_owned(), "POST"),

@@ -1,4 +1,4 @@
-//! Deletion of blobs while the bucket is slow, and after a process that died with it.
+//! Deletion of blobs while the bucket is slow, and after a process died during it.
 
 use futures_util::future::join_all;
 use reqwest::multipart::{Form, Part};
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::{count, service};
 use crate::support::{S3, Service, until};
 
-/// More than an API has connections.
+/// More deletions than an API has database connections.
 const DELETIONS: usize = 40;
 const CONTENT: &[u8] = b"again";
 const BEING_DELETED: &str = "select count(*) from blob_deletion";
@@ -25,7 +25,7 @@ async fn many_deletions_in_a_slow_bucket_hold_no_connection() {
     let deletions = tokio::spawn(join_all(Vec::from_iter(deletions)));
     let all = i64::try_from(DELETIONS).unwrap();
     until(async || count(&service, BEING_DELETED).await == all).await;
-    // It would be 503 without a connection.
+    // Without a free connection the response would be 503.
     assert_eq!(service.get("/v1/assets").await.0, 200);
     let open = "select count(*) from pg_stat_activity
                 where datname = current_database() and state like 'idle in transaction%'";
@@ -36,7 +36,7 @@ async fn many_deletions_in_a_slow_bucket_hold_no_connection() {
     for deleted in deletions.await.unwrap() {
         assert_eq!(deleted.unwrap().status(), 204);
     }
-    // Those that were given up on a slow machine are repeated.
+    // Deletions that timed out on a slow machine are repeated.
     expire(&service).await;
     service.add_worker(&[]).await;
     until(async || count(&service, BEING_DELETED).await == 0).await;
@@ -63,7 +63,7 @@ async fn content_that_is_uploaded_again_while_it_is_deleted_is_there_in_the_end(
             if answer.status() == 201 {
                 return answer.json::<Value>().await.unwrap();
             }
-            // The deletion took longer than an upload waits for it.
+            // The deletion took longer than the upload waits for it.
             assert_eq!(answer.status(), 503);
         }
     };
@@ -90,7 +90,7 @@ async fn the_deletion_of_a_process_that_died_is_repeated() {
         until(is_begun).await;
         service.api.kill();
         assert!(deletion.await.unwrap().is_err(), "it was not answered");
-        // What the process had sent is lost with its connection.
+        // The requests of the killed process are lost with its connections.
         s3.close().await;
         s3.open();
         service.restart_api();
@@ -98,7 +98,7 @@ async fn the_deletion_of_a_process_that_died_is_repeated() {
     assert_eq!(s3.objects().await.len(), 3, "both blobs and the probe");
     expire(&service).await;
 
-    // The next upload of the content need not wait for maintenance.
+    // The next upload of the content does not have to wait for maintenance.
     let again = service.upload("b.txt", one).await;
     assert_eq!(count(&service, BEING_DELETED).await, 1);
     service.add_worker(&[]).await;

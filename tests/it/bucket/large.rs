@@ -1,4 +1,4 @@
-//! A file of hundreds of megabytes, which is never in memory as a whole.
+//! A file of hundreds of megabytes that is never in memory as a whole.
 
 use std::io;
 
@@ -11,17 +11,17 @@ use sha2::{Digest, Sha256};
 use super::service_with;
 use crate::support::{S3, Service, send};
 
-/// The size that is tested, unless `SKILLET_TEST_LARGE_MIB` says another.
+/// The size of the file, unless `SKILLET_TEST_LARGE_MIB` sets another one.
 const MEBIBYTES: u32 = 256;
-/// The most by which the API may grow: the parts that are on their way at once, and buffers of sockets.
+/// The largest permitted growth of the API: the parts in transit, and socket buffers.
 const GROWTH_KIB: u64 = 96 * 1024;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_large_file_goes_to_the_bucket_and_back_in_flat_memory() {
     let Some(s3) = S3::start().await else { return };
-    // The server of the test is silent while it copies, and some minutes of that are no outage.
+    // The S3 server sends nothing while it copies, which may take minutes and is not an outage.
     let service = service_with(&s3, &[("AWS_READ_TIMEOUT", "600 seconds")]).await;
-    // The first of everything is not growth.
+    // The first transfer allocates memory that is not growth.
     let warm = service.upload("warm.bin", super::noise(super::LARGE)).await;
     service.download(&warm).await;
     let before = peak_kib(&service);
@@ -60,14 +60,14 @@ async fn a_large_file_goes_to_the_bucket_and_back_in_flat_memory() {
     assert_eq!(s3.unfinished().await, 0);
 }
 
-/// A mebibyte that no other is like.
+/// Returns a mebibyte that differs from all others.
 fn chunk(number: u32) -> Bytes {
     let mut chunk = vec![number as u8; 1 << 20];
     chunk[..4].copy_from_slice(&number.to_be_bytes());
     chunk.into()
 }
 
-/// The most memory that the API has had.
+/// Returns the peak memory of the API.
 fn peak_kib(service: &Service) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", service.api.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -12,7 +12,7 @@ async fn presigning(s3: &S3) -> Service {
     super::service_with(s3, &[("SKILLET_PRESIGNED_DOWNLOADS", "true")]).await
 }
 
-/// The answer itself, also if it is a redirect.
+/// Sends a download request and returns the response itself, even if it is a redirect.
 async fn get(service: &Service, asset: &Value, headers: &[(&str, &str)]) -> Response {
     let client = Client::builder().redirect(redirect::Policy::none());
     let url = format!("{}{}", service.url, asset["content_url"].as_str().unwrap());
@@ -35,7 +35,7 @@ async fn a_client_with_a_key_is_sent_to_the_bucket_with_the_headers_of_the_file(
     let location = redirect.headers()["location"].to_str().unwrap();
     assert!(location.contains("X-Amz-Expires=300"), "{location}");
 
-    // The URL needs no key.
+    // The presigned URL needs no API key.
     let content = Client::new().get(location).send().await.unwrap();
     assert_eq!(content.status(), 200);
     assert_eq!(content.headers()["content-type"], "text/html");

@@ -1,4 +1,4 @@
-//! A bucket of another S3 server, which verifies the signature of each request.
+//! A bucket of another S3 server that verifies the signature of each request.
 
 use reqwest::{Client, Method, redirect};
 use serde_json::{Value, json};
@@ -77,13 +77,13 @@ async fn a_wrong_secret_is_told_at_the_start_and_not_printed() {
     assert!(!log.contains("not-the-secret"), "{log}");
 }
 
-/// Where an asset is in the bucket.
+/// Returns the path of an asset in the bucket.
 fn path_of(asset: &Value) -> String {
     let sha256 = asset["sha256"].as_str().unwrap();
     format!("{}/{sha256}", &sha256[..2])
 }
 
-/// Where a client with a key is sent for its download.
+/// Returns the URL to which a download is redirected.
 async fn presigned_url(service: &Service, path: &str) -> String {
     let client = Client::builder().redirect(redirect::Policy::none());
     let request = client

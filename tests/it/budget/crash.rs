@@ -1,4 +1,4 @@
-//! Budgets across crashes: a call that may have been billed is always counted.
+//! Budgets across crashes. A model request that may have been billed always counts.
 
 use rustix::process::Signal;
 use serde_json::{Value, json};

@@ -31,7 +31,7 @@ async fn no_reply_is_begun_that_could_go_beyond_the_limit_of_tokens() {
         let used = tokens(&job["usage"]);
         assert!((22_000..=30_000).contains(&used), "{used}");
         assert_eq!(job["usage"]["presumed_tokens"], Value::Null);
-        // The last reply was made shorter, so that it fitted.
+        // The last reply was shortened to fit into the limit.
         let requests = service.model.requests(&marker);
         let caps: Vec<_> = requests.iter().map(cap).collect();
         let (last, before) = caps.split_last().unwrap();

@@ -1,4 +1,4 @@
-//! Costs of replies.
+//! The costs of replies.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -12,12 +12,12 @@ async fn a_job_says_what_it_cost_with_cached_tokens_at_their_own_price() {
     let service = service().await;
     let call = || Reply::call("shell.exec", json!({"command": "true"}));
     for (number, (model, expected)) in [
-        // 1,000 plain, 3,000 out of the cache, 2,000 into it, 100 said; then 10 and 5.
+        // 1,000 uncached, 3,000 cache read, 2,000 cache write and 100 output tokens; then 10 and 5.
         (
             CLAUDE,
             [3_000_000 + 900_000 + 7_500_000 + 1_500_000, 30_000 + 75_000],
         ),
-        // This wire tells nothing of tokens that go into the cache.
+        // OpenAI's format does not report cache writes.
         (GPT, [6_000_000 + 1_500_000 + 800_000, 20_000 + 40_000]),
     ]
     .into_iter()

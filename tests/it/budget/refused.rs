@@ -56,7 +56,7 @@ async fn a_limit_of_money_needs_a_price() {
         detail.contains("`openai/gpt-new`") && detail.contains("SKILLET_PRICES"),
         "{detail}"
     );
-    // A limit of the agent needs it as well.
+    // A limit of the agent needs a price too.
     let agent = json!({"soul": "I am.", "limits": limits});
     let put = service.request(Method::PUT, "/v1/agents/poor").json(&agent);
     assert_eq!(put.send().await.unwrap().status(), 201);
@@ -65,7 +65,7 @@ async fn a_limit_of_money_needs_a_price() {
         refused(&service, &job).await.errors()[0].0,
         "/limits/max_cost_usd"
     );
-    // Tokens need none, and a script costs nothing.
+    // A token limit needs no price, and a script costs nothing.
     let tokens = limited("openai/gpt-new", "none", json!({"max_total_tokens": 1}));
     service.create(&tokens).await;
     service

@@ -9,7 +9,7 @@ use super::tenant::{budget, give};
 use super::{CLAUDE, GPT, be_greedy, limited, nanos, service, tokens};
 use crate::support::{Service, until};
 
-/// Waits until nothing is reserved, and returns what is spent.
+/// Waits until nothing is reserved, and returns the spent amounts.
 async fn settled(service: &Service) -> Value {
     let mut found = Value::Null;
     until(async || {
@@ -20,7 +20,7 @@ async fn settled(service: &Service) -> Value {
     found["spent"].clone()
 }
 
-/// Whether a worker has asked what there is, as one does that could not take what it needs.
+/// Whether a worker has queried the budget, as it does when it could not reserve enough.
 async fn has_looked(service: &Service) -> bool {
     let looked = "select exists (
             select from pg_stat_activity
@@ -101,7 +101,7 @@ async fn a_call_waits_for_what_another_gives_back() {
     service.model.stalled("first").await;
     let second = service.create(&limited(CLAUDE, "second", limits)).await;
     service.until_event(&second, "job.started").await;
-    // It found too little, and has looked how much may come back.
+    // The second job could not reserve enough, and has queried the budget.
     until(async || has_looked(&service).await).await;
     assert_eq!(service.model.requests("second").len(), 0);
     service.model.release("first");

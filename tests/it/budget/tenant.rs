@@ -9,7 +9,7 @@ use super::{CLAUDE, be_greedy, limited, service};
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key, scripted};
 
-/// The id of the tenant whose keys the tests have.
+/// Returns the id of the tenant that owns the test keys.
 pub(super) async fn tenant(service: &Service) -> String {
     let (_, list) = service.get("/v1/tenants").await;
     list["data"][0]["id"].as_str().unwrap().to_owned()
@@ -20,7 +20,7 @@ fn put(service: &Service, tenant: &str, body: &Value) -> RequestBuilder {
     service.request(Method::PUT, &path).json(body)
 }
 
-/// Gives the tenant a budget.
+/// Sets the tenant's budget.
 pub(super) async fn give(service: &Service, body: &Value) -> Value {
     let given = put(service, &tenant(service).await, body).send().await;
     let given = given.unwrap();
@@ -28,7 +28,7 @@ pub(super) async fn give(service: &Service, body: &Value) -> Value {
     given.json().await.unwrap()
 }
 
-/// The tenant's budget as it stands.
+/// Returns the tenant's current budget.
 pub(super) async fn budget(service: &Service) -> Value {
     let path = format!("/v1/tenants/{}/budget", tenant(service).await);
     service.get(&path).await.1
@@ -107,7 +107,7 @@ async fn a_tenant_without_a_budget_is_not_counted() {
 async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_the_month_ends() {
     let service = service().await;
     give(&service, &json!({"max_total_tokens": 20_000})).await;
-    // This one would not stop by itself, and takes what is left to the last token.
+    // This job would not stop by itself and uses the budget to the last token.
     be_greedy(&service, "eager");
     let body = limited(
         CLAUDE,
@@ -131,7 +131,7 @@ async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_t
     assert_eq!(spent["spent"]["cost_usd"], job["usage"]["cost_usd"]);
     assert_eq!(spent["reserved"]["tokens"], 0);
 
-    // Little is left, which is more than nothing. Then nothing is.
+    // A small rest is left, so the budget is not exhausted yet. Use it up.
     let all = "update tenant_budget set spent_tokens = max_total_tokens";
     sqlx::query(all).execute(&service.pool).await.unwrap();
     let post = || service.request(Method::POST, "/v1/jobs").json(&body);
@@ -149,7 +149,7 @@ async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_t
         assert_eq!(renewed_at.format("%d %H:%M").to_string(), "01 00:00");
     }
 
-    // A month later.
+    // Simulate the next month.
     let later = "update tenant_budget set month = month - interval '1 month'";
     sqlx::query(later).execute(&service.pool).await.unwrap();
     assert_eq!(budget(&service).await["spent"]["tokens"], 0);
@@ -161,7 +161,7 @@ async fn a_job_stops_at_the_budget_of_its_tenant_and_the_next_is_refused_until_t
     assert_eq!(budget(&service).await["spent"]["tokens"], 77);
 }
 
-/// As if a statement had begun before midnight and had to wait for one from after it.
+/// A statement that began before midnight may have to wait for one that began after midnight.
 #[tokio::test]
 async fn a_month_that_has_begun_does_not_end_again() {
     let service = service().await;

@@ -8,7 +8,7 @@ use crate::support::{Ran, Service, Terminal, has_program};
 #[tokio::test]
 async fn doctor_asks_the_service_that_runs() {
     let service = Service::start().await;
-    // The key is with the service's worker, and not in this environment.
+    // The worker of the service has the API key, not this environment.
     let terminal = Terminal::new(&[]);
     let home = terminal.folder.path().join("data");
     std::fs::create_dir(&home).unwrap();
@@ -37,7 +37,7 @@ async fn doctor_asks_the_service_that_runs() {
         json!(["anthropic", "openai", "script"])
     );
 
-    // Without a worker, no job would run.
+    // Without a worker, no job can run.
     let service = Service::without_worker().await;
     let place = json!({"url": service.url, "api_key": service.key, "pid": std::process::id()});
     std::fs::write(home.join("service.json"), place.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! `skillet jobs`, and a job that does not run at once.
+//! `skillet jobs`, and a job that does not start at once.
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ async fn a_detached_job_says_why_it_waits_is_changed_watched_downloaded_retried_
     let request = terminal.run(&["jobs", "get", job, "--request"]).await;
     assert_eq!(request.objects()[0]["priority"], json!(-5));
 
-    // Who watches it is told at once, too.
+    // `watch` also reports this at once.
     let mut watching = terminal.spawn(&["jobs", "watch", job]);
     let mut said = BufReader::new(watching.stderr.take().unwrap()).lines();
     let first = said.next_line().await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Profiles, and values that are typed without being shown.
+//! Profiles, and hidden input of values.
 
 use std::fs::Permissions;
 use std::os::unix::fs::PermissionsExt;
@@ -44,13 +44,13 @@ async fn a_profile_is_checked_kept_private_and_used() {
         profiles.out,
         format!("prod\tyes\t{}\nlocal\t\t\n", service.url)
     );
-    // What is named wins.
+    // Options override the profile.
     let elsewhere = ["jobs", "--url", "http://127.0.0.1:1", "--api-key", "sk_x"];
     assert_eq!(terminal.run(&elsewhere).await.code, Some(1));
     let unknown = terminal.run(&["jobs", "--profile", "test"]).await;
     assert_eq!(
         unknown.err,
-        "error: there is no profile `test`; there are: prod, local (`skillet login URL --profile test` makes it)\n"
+        "error: there is no profile `test`; there are: prod, local (`skillet login URL --profile test` creates it)\n"
     );
     terminal.run(&["profiles", "use", "local"]).await;
     assert_eq!(
@@ -93,7 +93,7 @@ async fn open_gives_a_browser_an_address_that_signs_in_once() {
     assert_eq!(begin().await.unwrap().status(), 204);
     assert_eq!(begin().await.unwrap().status(), 401);
 
-    // Without a desktop it prints the address.
+    // Without a desktop, the command prints the URL.
     let bare = Terminal::new(&[("BROWSER", ""), ("DISPLAY", "")]);
     let printed = bare.run(&[&open[..], &["--print"]].concat()).await;
     assert!(printed.out.contains("/console/#code="), "{printed:?}");
@@ -111,7 +111,7 @@ async fn a_secret_that_is_typed_is_not_shown() {
     let terminal = at(&service);
     let mut tty = Tty::spawn(&terminal, &["secrets", "set", "TYPED"]);
     tty.until_shown("Value of TYPED (not shown): ", 1).await;
-    // A wrong beginning, removed with Ctrl-U, and a wrong letter, removed with backspace.
+    // Type a wrong value and remove it with Ctrl-U, then type a wrong letter and remove it with backspace.
     tty.type_keys(b"wrong\x15");
     tty.type_keys(VALUE.as_bytes());
     tty.type_keys("é\x7f\r".as_bytes());

@@ -1,4 +1,4 @@
-//! Files, conversations, tenants and the queue from the command line.
+//! Commands for assets, conversations, tenants and the queue.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! The form of the output: tables at a terminal, tabs in a pipe, JSON, ids.
+//! The output format: tables at a terminal, tabs in a pipe, JSON, and ids.
 
 use std::process::Stdio;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 use super::at;
 use crate::support::{Ran, Service, Terminal, Tty, bash};
 
-/// A terminal with colours.
+/// A terminal with color support.
 fn coloured(service: &Service) -> Terminal {
     Terminal::new(&[
         ("SKILLET_URL", &service.url),
@@ -16,7 +16,7 @@ fn coloured(service: &Service) -> Terminal {
     ])
 }
 
-/// The text with the ids of jobs and all times and durations replaced, each by text of the same length.
+/// Replaces job ids, times and durations in a text with text of the same length.
 fn redacted(text: &str, jobs: &[&str]) -> String {
     let mut text = text.to_owned();
     for (number, job) in jobs.iter().enumerate() {
@@ -69,7 +69,7 @@ async fn a_terminal_gets_a_table_and_a_pipe_gets_tabs() {
     let ids = terminal.run(&["jobs", "-q"]).await;
     assert_eq!(ids.out, format!("{second}\n{first}\n"));
 
-    // Colours are for terminals that have them, and for people who want them.
+    // Colors are only for terminals that support them, and not with `NO_COLOR`.
     let dim = "\u{1b}[2mcancelled\u{1b}[0m";
     let with_colours = coloured(&service);
     let shown = Tty::show_all(&with_colours, &["jobs"]).await;
@@ -153,7 +153,7 @@ async fn a_reader_that_goes_away_ends_the_command_without_a_panic() {
             "{arguments:?}: {ran:?}"
         );
     }
-    // Nobody reads the progress either.
+    // Progress output without a reader is not an error either.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
     let prompt = bash("echo hello");

@@ -123,7 +123,7 @@ async fn the_exit_code_says_whether_the_job_failed_or_the_command_was_wrong() {
         failed.err.contains(" failed: the job took longer than 1 s"),
         "{failed:?}"
     );
-    // Each command is a reply, and so is the end.
+    // Each command is one model reply, and the end is another one.
     let two = bash("true") + "\n" + &bash("true");
     let run = ["run", "shell", &two, "-m", "script/bash"];
     let limited = terminal

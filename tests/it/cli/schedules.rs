@@ -1,4 +1,4 @@
-//! Schedules from the command line.
+//! Schedule commands.
 
 use serde_json::json;
 

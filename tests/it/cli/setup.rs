@@ -16,7 +16,7 @@ async fn init_writes_a_file_that_config_check_accepts() {
     let again = terminal.run(&["init"]).await;
     assert_eq!(again.code, Some(1));
     assert!(
-        again.err.contains("skillet.toml exists already"),
+        again.err.contains("skillet.toml already exists"),
         "{again:?}"
     );
 
@@ -68,7 +68,7 @@ async fn completion_offers_commands_and_the_ids_of_the_service() {
             .await
             .contains("retry")
     );
-    // Without a service there are no ids, and no service is started for them.
+    // Without a service there are no ids, and completion does not start one.
     let alone = Terminal::new(&[]);
     assert_eq!(
         complete(&alone, &["skillet", "jobs", "get", "job_"]).await,

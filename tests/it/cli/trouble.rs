@@ -1,4 +1,4 @@
-//! Wrong usage of the command line, and a broken environment.
+//! Invalid usage of the command line, and broken environments.
 
 use tokio::process::Child;
 
@@ -16,7 +16,7 @@ async fn a_wrong_argument_is_said_in_plain_words() {
                     job_019aa0c45e8d70008000000000000000\n";
     assert!(ran.err.starts_with(expected), "{ran:?}");
 
-    // The variable is no part of the usage.
+    // The environment variable is not part of the usage line.
     let ran = terminal.run(&["run", "shell"]).await;
     assert_eq!(ran.code, Some(2));
     let usage = "Usage: skillet run [OPTIONS] <SKILL> [PROMPT]\n";
@@ -38,7 +38,7 @@ async fn a_url_without_a_scheme_is_told_what_is_missing() {
         let ran = terminal.run(&["list", "--url", url]).await;
         let expected = format!(
             "error: `{url}` is not the URL of a service: it must begin with http:// or https://, \
-             e.g. http://127.0.0.1:8420 (--url, SKILLET_URL)\n"
+             e.g. http://127.0.0.1:8420; pass such a URL or set SKILLET_URL\n"
         );
         assert_eq!((ran.code, ran.err), (Some(1), expected));
     }
@@ -91,7 +91,7 @@ async fn a_command_works_where_no_thread_can_be_started_and_a_service_says_so() 
     assert!(ran.err.starts_with(expected), "{ran:?}");
 }
 
-/// Starts a command that cannot start a thread: as a user of its own if we are root, whom no such limit holds.
+/// Starts a command that cannot create threads. Root is exempt from this limit, so root uses another user.
 fn without_threads(terminal: &Terminal, arguments: &[&str]) -> Child {
     let limit = ["prlimit", "--nproc=1"];
     let user = [

@@ -1,4 +1,4 @@
-//! Webhooks from the command line.
+//! Webhook commands.
 
 use serde_json::json;
 use shared::webhook::WebhookSecret;
@@ -60,7 +60,7 @@ async fn a_webhook_is_created_changed_tested_paused_and_deleted() {
         (&json!("shop"), &json!(null))
     );
 
-    // Nobody listens there.
+    // Nothing listens at this URL.
     let tested = terminal.run(&["webhooks", "test", id, "--json"]).await;
     assert_eq!(tested.code, Some(1), "{tested:?}");
     let delivery = tested.objects().remove(0);
@@ -80,7 +80,7 @@ async fn a_webhook_is_created_changed_tested_paused_and_deleted() {
     let recover = ["webhooks", "recover", id, "--since", "2026-01-01T00:00:00Z"];
     assert_eq!(
         terminal.run(&recover).await.out,
-        "0 deliveries start again\n"
+        "0 deliveries queued again\n"
     );
 
     let recover = ["webhooks", "recover", id, "--since", "12h"];
@@ -134,7 +134,7 @@ async fn what_is_missing_is_said() {
     let id = "wh_019aa0c45e8d70008000000000000000";
     let nothing = terminal.run(&["webhooks", "update", id]).await;
     assert!(
-        nothing.code == Some(1) && nothing.err.contains("say what to change"),
+        nothing.code == Some(1) && nothing.err.contains("no change given"),
         "{nothing:?}"
     );
     let whose = terminal.run(&["webhooks", "deliveries"]).await;
@@ -176,7 +176,7 @@ async fn events_are_forwarded_to_a_local_address() {
     ];
     let mut listening = terminal.spawn(&listen);
     let mut said = BufReader::new(listening.stderr.take().unwrap()).lines();
-    // It says so when the stream is open.
+    // The command reports when the stream is open.
     let first = said.next_line().await.unwrap().unwrap();
     assert!(first.starts_with("forwarding events to "), "{first}");
     let job = service.create_shell("true").await;

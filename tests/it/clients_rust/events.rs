@@ -1,4 +1,4 @@
-//! The stream of the tenant over broken connections.
+//! The event stream of a tenant over broken connections.
 
 use std::time::Duration;
 
@@ -11,12 +11,12 @@ use tokio::time::timeout;
 
 use super::proxy::{Fault, Proxy, Stop};
 use super::{client_of, shell};
-use crate::support::{PATIENCE, Service, Stream, until};
+use crate::support::{Service, Stream, TIMEOUT, until};
 
-/// Bytes between the places where a stream is cut. Each one would take minutes.
+/// The distance in bytes between the places where the stream is cut. A step of one would take minutes.
 const STEP: usize = 7;
 
-/// Two jobs, the cursor before them, and their milestones as a page has them.
+/// The milestones of two jobs, and the cursor before them.
 struct Recorded {
     start: String,
     events: Vec<FeedEvent>,
@@ -34,7 +34,7 @@ impl Recorded {
         let query = [("after", start.clone())];
         let of_a_job = ["job.queued", "job.started", "job.completed"];
         let mut events: Vec<FeedEvent> = Vec::new();
-        // A milestone is visible when no older transaction is open.
+        // A milestone is visible once no older transaction is open.
         until(async || {
             events = client.list("/v1/events", &query, None).await.unwrap();
             events.len() == 2 * of_a_job.len()
@@ -44,7 +44,7 @@ impl Recorded {
         Self { start, events }
     }
 
-    /// The size of the stream in bytes.
+    /// Returns the size of the stream in bytes.
     async fn size(&self, service: &Service) -> usize {
         let path = format!("/v1/events/stream?after={}", self.start);
         let mut stream = Stream::open(service.request(Method::GET, &path)).await;
@@ -65,12 +65,12 @@ fn kinds(events: &[FeedEvent]) -> Vec<&str> {
     events.iter().map(|event| event.kind.as_str()).collect()
 }
 
-/// So many milestones. No cursor comes twice.
+/// Reads `count` milestones. No cursor repeats.
 async fn take(events: &mut TenantEvents, count: usize) -> Result<Vec<FeedEvent>, Error> {
     let mut taken = Vec::new();
     let mut cursors = Vec::new();
     while taken.len() < count {
-        let next = timeout(PATIENCE, events.next()).await;
+        let next = timeout(TIMEOUT, events.next()).await;
         let TenantEvent { cursor, event } = next.expect("the stream goes on")?;
         assert!(!cursors.contains(&cursor), "{cursor} came twice");
         cursors.push(cursor);
@@ -190,7 +190,7 @@ async fn a_refusal_ends_the_stream() {
     let mut events = client_of(&service, &proxy.url).events();
     let refused = events.next().await;
     assert!(matches!(refused, Err(Error::NotAnEventStream(it)) if it == "text/html"));
-    // The error is not the end, if the program goes on.
+    // The program can continue after the error.
     assert_eq!(events.next().await.unwrap().event, None);
 }
 

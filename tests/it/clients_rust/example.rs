@@ -1,13 +1,13 @@
-//! The programs of the README and of the guide, which are the examples of the crate.
+//! The programs in the README and the guide, which are the examples of the crate.
 
 use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, Service};
+use crate::support::{Service, TIMEOUT};
 
-/// The programs, with the pages that show them.
+/// The programs and the pages that show them.
 const SHOWN: [(&str, &str); 6] = [
     ("run", "clients/rust/README.md"),
     ("follow", "clients/rust/README.md"),
@@ -22,7 +22,7 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// Where cargo has built an example, beside the tests.
+/// Returns the path of an example that Cargo built next to the tests.
 fn program(name: &str) -> PathBuf {
     let tests = std::env::current_exe().unwrap();
     let debug = tests.parent().unwrap().parent().unwrap();
@@ -36,7 +36,7 @@ async fn run(service: &Service, name: &str, folder: &Path) -> String {
         .env("SKILLET_URL", &service.url)
         .env("SKILLET_API_KEY", &service.key)
         .kill_on_drop(true);
-    let ran = timeout(PATIENCE, command.output()).await;
+    let ran = timeout(TIMEOUT, command.output()).await;
     let ran = ran.expect("the program ends").unwrap();
     let (out, err) = (
         String::from_utf8(ran.stdout).unwrap(),

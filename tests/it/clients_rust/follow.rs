@@ -1,4 +1,4 @@
-//! The event stream over broken connections.
+//! The event stream of a job over broken connections.
 
 use std::time::Duration;
 
@@ -11,11 +11,11 @@ use super::proxy::{Fault, Proxy, Stop};
 use super::{assert_same, client_of, ended_job, log, seqs, shell};
 use crate::support::Service;
 
-/// Bytes between the places where a stream is cut. Each one would take minutes.
+/// The distance in bytes between the places where the stream is cut. A step of one would take minutes.
 const STEP: usize = 5;
 const PROBLEM: &str = r#"{"type":"/docs/errors/test","title":"Test","status":401,"code":"test","detail":"a test","request_id":null,"retryable":true}"#;
 
-/// A client for which silence is short.
+/// Creates a client with a short silence timeout.
 fn impatient(service: &Service, url: &str) -> Client {
     let timing = Timing {
         silence: Duration::from_millis(500),

@@ -1,4 +1,4 @@
-//! The packages that would be published.
+//! The published packages.
 
 use std::process::Command;
 
@@ -9,7 +9,7 @@ fn the_crates_can_be_packaged() {
     let packaged = Command::new(cargo)
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .args(["package", "-p", "skillet-wire", "-p", "skillet-client"])
-        // What they are compiled from is what this workspace is compiled from.
+        // Without verification, since this workspace compiles the same sources.
         .args(["--offline", "--no-verify", "--allow-dirty", "--target-dir"])
         .arg(target.path())
         .output()

@@ -1,4 +1,4 @@
-//! A proxy between a client and the service that disturbs answers.
+//! A proxy between client and service that injects faults into responses.
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -11,32 +11,32 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::support::Service;
 
-/// The way in which an answer stops.
+/// The way in which a response stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// With a valid end.
+    /// The body ends cleanly.
     Clean,
-    /// Inside of the framing of HTTP.
+    /// The body ends in the middle of the chunked encoding.
     Truncated,
-    /// With a TCP reset.
+    /// The connection ends with a TCP reset.
     Reset,
-    /// Not at all: the connection stays open.
+    /// The connection stays open without data.
     Silent,
 }
 
-/// A disturbance of one answer.
+/// A fault in one response.
 pub(super) enum Fault {
-    /// The answer stops after some bytes of its body.
+    /// The response stops after this number of bytes of its body.
     Cut(usize, Stop),
-    /// An answer that the service never sees: status, headers, body.
+    /// The proxy sends this status, headers and body without calling the service.
     Answer(&'static str, &'static str, &'static str),
-    /// A text in the body is replaced by another of the same length.
+    /// A text in the body is replaced with another one of the same length.
     Replace(&'static str, &'static str),
-    /// The request is handled, and its answer gets lost.
+    /// The request is handled, but its response is lost.
     LoseAnswer,
 }
 
-/// A request that met the target of the proxy.
+/// A request that matched the target of the proxy.
 #[derive(Clone)]
 pub(super) struct Received {
     pub(super) headers: HashMap<String, String>,
@@ -50,7 +50,8 @@ struct Shared {
     received: Mutex<Vec<Received>>,
 }
 
-/// Requests whose first line contains a text meet one fault each. All others pass, and those after the last fault.
+/// A proxy that injects one fault each into requests whose first line contains the target. Other requests, and those
+/// after the last fault, pass unchanged.
 pub(super) struct Proxy {
     pub(super) url: String,
     shared: Arc<Shared>,
@@ -79,12 +80,12 @@ impl Proxy {
         }
     }
 
-    /// The requests that met the target.
+    /// Returns the requests that matched the target.
     pub(super) fn received(&self) -> Vec<Received> {
         self.shared.received.lock().unwrap().clone()
     }
 
-    /// The number of faults that are left.
+    /// Returns the number of remaining faults.
     pub(super) fn left(&self) -> usize {
         self.shared.faults.lock().unwrap().len()
     }
@@ -93,7 +94,7 @@ impl Proxy {
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let mut connections = tokio::task::JoinSet::new();
     while let Ok((client, _)) = listener.accept().await {
-        // An error is a client or a service that has gone.
+        // An error means that the client or the service closed the connection.
         connections.spawn(handle(client, shared.clone()));
     }
 }
@@ -123,7 +124,7 @@ async fn handle(client: TcpStream, shared: Arc<Shared>) -> io::Result<()> {
         return client.write_all(body.as_bytes()).await;
     }
     let mut service = TcpStream::connect(&shared.service).await?;
-    // The body of an answer to HTTP/1.0 has no chunks, so that its end is clean wherever it is.
+    // A body in HTTP/1.0 has no chunks, so a cut looks like a clean end.
     let is_framed = matches!(fault, Some(Fault::Cut(_, Stop::Truncated)));
     let version = if is_framed { "HTTP/1.1" } else { "HTTP/1.0" };
     let (request, _) = line.rsplit_once(' ').unwrap();
@@ -177,7 +178,7 @@ async fn answer(
     Ok(())
 }
 
-/// The first line of a request or an answer, and its headers.
+/// Reads the first line and the headers of a request or a response.
 async fn read_head(
     from: &mut BufReader<TcpStream>,
 ) -> io::Result<(String, HashMap<String, String>)> {

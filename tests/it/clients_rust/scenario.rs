@@ -1,4 +1,4 @@
-//! The scenario that the clients of all languages play: `clients/scenario.md`.
+//! The scenario that all clients run: `clients/scenario.md`.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -13,11 +13,11 @@ use skillet_client::{Client, Error, NewJob, TenantEvents};
 use super::client_of;
 use crate::support::Service;
 
-/// The lines that a client writes.
+/// The transcript of a client.
 struct Transcript<'a> {
     client: &'a Client,
     script: &'a Value,
-    /// The metadata of its jobs.
+    /// The value of `scenario` in the metadata of its jobs.
     scenario: String,
     lines: Mutex<Vec<String>>,
 }
@@ -30,7 +30,7 @@ impl Transcript<'_> {
         job
     }
 
-    /// The milestones of the scenario, from a cursor or from now on.
+    /// Returns the stream of the scenario's milestones.
     fn events(&self) -> TenantEvents {
         let types = self.script["milestones"].as_array().unwrap();
         let events = self.client.events().metadata("scenario", &self.scenario);
@@ -47,7 +47,7 @@ impl Transcript<'_> {
         self.write(format!("ended {} {first}", job.status.as_str()));
     }
 
-    /// Writes an event, and answers a request for approval.
+    /// Writes an event to the transcript, and answers a request for approval.
     async fn take(&self, event: &Event, approves: bool) {
         let omitted = self.script["omit"].as_array().unwrap();
         if !omitted.iter().any(|it| *it == event.kind.as_str()) {

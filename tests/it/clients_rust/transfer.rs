@@ -9,7 +9,7 @@ use tokio::time::sleep;
 
 use super::client_of;
 use super::proxy::{Fault, Proxy, Stop};
-use crate::support::{PATIENCE, Service, Terminal};
+use crate::support::{Service, TIMEOUT, Terminal};
 
 #[tokio::test]
 async fn a_file_comes_back() {
@@ -99,11 +99,11 @@ async fn forced_downloads_replace_a_file_only_when_they_are_complete() {
     assert_eq!(fs::read_dir(folder).unwrap().count(), 1);
 }
 
-/// The most memory that a command held at once, in KiB.
+/// Returns the peak memory of a command in KiB.
 async fn peak_of(terminal: &Terminal, arguments: &[&str]) -> u64 {
     let mut child = terminal.spawn(arguments);
     let status = format!("/proc/{}/status", child.id().unwrap());
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     let mut peak = 0;
     while child.try_wait().unwrap().is_none() {
         assert!(tokio::time::Instant::now() < deadline);

@@ -1,4 +1,4 @@
-//! Verification of webhooks, by the vectors of all clients.
+//! Webhook verification with the test vectors that all clients share.
 
 use std::collections::HashMap;
 

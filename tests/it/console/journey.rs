@@ -7,7 +7,7 @@ async fn the_console_is_built_and_passes_its_journeys() {
     if !["npm", "node", "chromium"].into_iter().all(has_program) {
         return;
     }
-    // The journeys have receivers of webhooks.
+    // The journeys use local webhook receivers.
     let mut service = Service::with_environment(&[("SKILLET_WEBHOOK_ALLOW", "127.0.0.0/8")]).await;
     service.add_worker(&[]).await;
     run_script(&service, "console/check", &[]).await;

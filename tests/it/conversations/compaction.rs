@@ -7,7 +7,7 @@ use super::{CLAUDE, GPT, begin, messages, next, shown};
 use crate::support::log::{assert_whole, data};
 use crate::support::{Service, until};
 
-/// A service whose models read so many tokens.
+/// Starts a service whose models have a context window of this size.
 async fn service(tokens: u32) -> Service {
     let windows = format!("anthropic/={tokens},openai/={tokens}");
     let mut service = Service::with_environment(&[("SKILLET_CONTEXT_WINDOWS", &windows)]).await;
@@ -15,7 +15,7 @@ async fn service(tokens: u32) -> Service {
     service
 }
 
-/// Whether the model is asked to sum up.
+/// Whether the request asks for a summary.
 fn wants_summary(request: &Request) -> bool {
     let body = request.body.to_string();
     request["tools"].is_null() && body.contains("You keep the notes")
@@ -102,7 +102,7 @@ async fn a_single_long_job_is_protected_also_over_a_crash() {
             }
             _ => Reply::text("Counted."),
         };
-        // A provider that does not count.
+        // Simulate a provider that does not report usage.
         reply.usage(0, 0)
     });
     let mut body = json!({"agent": "default", "model": CLAUDE, "prompt": "Count. #long"});
@@ -142,7 +142,7 @@ async fn a_single_long_job_is_protected_also_over_a_crash() {
             ),
             (&json!(job), &json!(1_000))
         );
-        // What it covers ends right before a reply.
+        // The summarized part ends just before a reply.
         let seq = usize::try_from(compacted["up_to"]["seq"].as_i64().unwrap()).unwrap();
         let after = events[seq..]
             .iter()

@@ -1,4 +1,4 @@
-//! The history that a job gets from earlier jobs.
+//! The history that a job receives from earlier jobs.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -46,7 +46,7 @@ async fn a_job_is_shown_what_was_said_in_those_before_it() {
             "{shown:#?}"
         );
         assert_eq!(shown[3..], ["assistant: It is 42.", "user: And again?"]);
-        // Each job counts its own.
+        // Each job counts its own usage.
         let used = |job: &Value| {
             (
                 job["usage"]["iterations"].clone(),
@@ -155,7 +155,7 @@ async fn after_a_crash_the_next_worker_knows_the_conversation_too() {
     assert_eq!(ended["usage"]["iterations"], 4);
     let requests = service.model.requests("crash");
     assert_eq!(requests.len(), 6, "no finished turn is asked for again");
-    // Also what the system prompt says is what it said before.
+    // The system prompt is also unchanged.
     let system = |at: usize| requests[at]["messages"][0]["content"].clone();
     assert_eq!(system(2), system(4));
     assert!(
@@ -249,7 +249,7 @@ async fn of_a_conversation_that_is_too_much_the_end_is_told_and_no_more_is_read(
         let cancel = format!("/v1/jobs/{job}/cancel");
         assert_eq!(service.post(&cancel, &Value::Null).await.0, 200);
     }
-    // More than all models together would read.
+    // Longer than the part of a history that a worker reads.
     let long =
         "update job set request = replace(request::text, 'LONG2', repeat('x', 17000000))::json";
     sqlx::query(long).execute(&service.pool).await.unwrap();
@@ -289,7 +289,7 @@ async fn a_summary_leaves_the_job_that_it_ends_in_and_those_after_it() {
         place.await.unwrap()
     };
     assert_eq!(first(jobs[1]).await, Some(2));
-    // It was deleted: the next one is the first.
+    // The job was deleted, so the next one is the first.
     let delete = sqlx::query("delete from job where id = $1").bind(jobs[1].0);
     delete.execute(&service.pool).await.unwrap();
     assert_eq!(first(jobs[1]).await, Some(3));

@@ -11,7 +11,7 @@ use super::{CLAUDE, begin, next, shown};
 use crate::support::{Service, until};
 use shared::id::{ConversationId, JobId};
 
-/// When a job began and ended.
+/// Returns the start and end times of a job.
 fn span(job: &Value) -> (String, String) {
     let text = |field: &str| job[field].as_str().unwrap().to_owned();
     (text("started_at"), text("finished_at"))
@@ -137,7 +137,7 @@ async fn a_job_that_nobody_admitted_is_found() {
     let second = service
         .create(&next(&conversation, "script/bash", "x"))
         .await;
-    // As if the first had ended in the moment in which the second came.
+    // Simulate a first job that ended in the moment when the second one arrived.
     let ended =
         sqlx::query("delete from run where job_id = $1").bind(first.parse::<JobId>().unwrap());
     ended.execute(&service.pool).await.unwrap();
@@ -161,7 +161,7 @@ async fn a_job_that_crashes_its_workers_does_not_hold_up_the_line() {
         .create(&next(&conversation, CLAUDE, "And now?"))
         .await;
     service.until_event(&first, "tool.started").await;
-    // The workers before this one died with it.
+    // Simulate two earlier workers that crashed with the job.
     let crashed = sqlx::query("update run set crashes = 2 where job_id = $1");
     crashed
         .bind(first.parse::<JobId>().unwrap())
@@ -179,7 +179,7 @@ async fn a_job_that_crashes_its_workers_does_not_hold_up_the_line() {
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
-/// The job that would be the next is cancelled while the one before it ends, and neither has committed.
+/// The next job is cancelled while the one before it ends, and neither transaction has committed.
 #[tokio::test]
 async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() {
     let service = Service::without_worker().await;
@@ -221,7 +221,7 @@ async fn a_job_behind_one_that_is_cancelled_as_the_one_before_it_ends_is_next() 
     assert_eq!(left, [(jobs[2].parse().unwrap(), "ready".to_owned())]);
 }
 
-/// Maintenance looks at all that wait, and the look of each second only at those that came last.
+/// Maintenance examines all blocked jobs. The check that runs every second examines only recent ones.
 #[tokio::test]
 async fn a_job_that_nobody_admitted_is_found_however_long_ago_it_came() {
     let service = Service::without_worker().await;

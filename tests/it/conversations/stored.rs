@@ -136,7 +136,7 @@ async fn a_tenant_sees_and_continues_only_its_own() {
         refused.errors(),
         [(
             "/conversation_id",
-            "there is no such conversation; POST /v1/conversations begins one"
+            "there is no such conversation; POST /v1/conversations creates one"
         )]
     );
 }
@@ -166,7 +166,7 @@ async fn what_makes_no_sense_is_refused() {
         ),
         (
             json!({"skill": "shell"}),
-            "only an agent's job continues a conversation",
+            "only a job with an agent can continue a conversation",
         ),
     ] {
         let mut body = body;

@@ -1,4 +1,4 @@
-//! Files that pass from job to job.
+//! The workspace that passes from job to job.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn each_job_begins_with_the_files_that_the_one_before_it_left() {
         "{first:#}\n{}",
         service.logs()
     );
-    // Wherever it runs.
+    // The next job may run on any worker.
     service.add_worker(&[]).await;
     service.workers[0].kill();
     let mut second = job(
@@ -50,14 +50,14 @@ async fn each_job_begins_with_the_files_that_the_one_before_it_left() {
         "{second:#}\n{}",
         service.logs()
     );
-    // A job that does nothing hands on what it got, and one that is cancelled before it began, too.
+    // A job passes on the workspace it received, even if it does nothing or is cancelled before it starts.
     service.run(&job(&conversation, "true")).await;
     let last = service
         .run(&job(&conversation, "cat link; find . -type f | sort"))
         .await;
     assert_eq!(last["text"], "one\ntwo\n./d/a.txt\n./in.csv", "{last:#}");
 
-    // Only those of the last job are kept.
+    // Only the workspace of the last job is kept.
     let kept = service.home.path().join("assets/workspaces");
     let last = last["id"].as_str().unwrap();
     until(async || {
@@ -85,7 +85,7 @@ async fn files_that_are_gone_are_said_to_be() {
                 json!({"path": "a.txt", "content": "one"}),
             ),
             1 => tests::model_server::Reply::text("Written."),
-            _ if said.contains("Of the files from before, these are missing: all of them.") => {
+            _ if said.contains("These earlier files are missing: all of them.") => {
                 tests::model_server::Reply::text("A pity.")
             }
             _ => tests::model_server::Reply::text("Nobody told me."),

@@ -1,20 +1,20 @@
-//! Blocks of commands in a Markdown page.
+//! Command blocks in a Markdown page.
 
-/// A block of commands.
+/// A command block.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Block {
-    /// The line of its fence, from 1.
+    /// The line number of the opening fence, from 1.
     pub(super) line: usize,
     pub(super) handling: Handling,
-    /// The commands, each with the output that the page shows, if it shows any.
+    /// The commands, each with the output that the page shows, if any.
     pub(super) commands: Vec<Command>,
 }
 
-/// What the comment before a block says of it.
+/// The handling of a block according to the comment before it.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Handling {
     Run,
-    /// It serves the blocks after it.
+    /// The block starts a service for the blocks after it.
     Background,
     NotExecuted {
         reason: String,
@@ -24,11 +24,11 @@ pub(super) enum Handling {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Command {
     pub(super) text: String,
-    /// `None` where the page shows no output.
+    /// `None` if the page shows no output.
     pub(super) output: Option<Vec<String>>,
 }
 
-/// The blocks of a page whose language is `sh`, `bash` or `console`.
+/// Returns the blocks of a page with the language `sh`, `bash` or `console`.
 pub(super) fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = page.lines().enumerate();
@@ -57,7 +57,7 @@ pub(super) fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// A fence ends with as many backticks as it began with, or more.
+/// Whether the line closes a fence: it has at least as many backticks as the opening line.
 fn closes(line: &str, ticks: usize) -> bool {
     line.len() >= ticks && line.bytes().all(|byte| byte == b'`')
 }
@@ -77,7 +77,7 @@ fn handling_of(line_before: &str) -> Handling {
     }
 }
 
-/// Commands begin with `$ ` and may go on after a backslash. The other lines are their output.
+/// Parses a console block. Commands begin with `$ ` and may continue after a backslash. The other lines are output.
 fn console(body: &[&str]) -> Vec<Command> {
     let mut commands: Vec<Command> = Vec::new();
     for line in body {
@@ -97,7 +97,7 @@ fn console(body: &[&str]) -> Vec<Command> {
     commands
 }
 
-/// Whether an output is what the page shows. In a line, `…` stands for anything; alone, for any lines.
+/// Whether the output matches the page. `…` in a line matches any text; a line of `…` matches any lines.
 pub(super) fn shows(expected: &[String], actual: &[&str]) -> bool {
     match expected.split_first() {
         None => actual.is_empty(),

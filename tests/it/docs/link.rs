@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{PAGES, path, read};
 
-/// Documents beside the pages and the READMEs of folders.
+/// Documents other than the pages and the READMEs of folders.
 const OTHERS: [&str; 5] = [
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
@@ -39,7 +39,7 @@ fn every_link_leads_to_a_file_and_a_heading() {
     assert!(broken.is_empty(), "these links lead nowhere: {broken:#?}");
 }
 
-/// The READMEs of folders and of the folders in them.
+/// Returns the READMEs at the first two levels of folders.
 fn readmes() -> Vec<String> {
     let mut found = Vec::new();
     for folder in folders("") {
@@ -54,7 +54,7 @@ fn readmes() -> Vec<String> {
     found
 }
 
-/// The folders in a folder, without what is generated or hidden.
+/// Returns the subfolders of a folder, without generated and hidden ones.
 fn folders(parent: &str) -> Vec<String> {
     let entries = std::fs::read_dir(path(parent)).unwrap().map(Result::unwrap);
     let folders = entries.filter(|entry| entry.file_type().unwrap().is_dir());
@@ -69,7 +69,7 @@ fn folders(parent: &str) -> Vec<String> {
         .collect()
 }
 
-/// What the links and images of a document lead to within the repository.
+/// Returns the targets of the links and images of a document that are in the repository.
 fn targets(text: &str) -> impl Iterator<Item = &str> {
     let inline = text
         .split("](")
@@ -83,7 +83,7 @@ fn targets(text: &str) -> impl Iterator<Item = &str> {
     all.filter(|target| !target.contains("://"))
 }
 
-/// Whether the page has a heading with that anchor, as GitHub makes them.
+/// Whether the page has a heading with this GitHub anchor.
 fn has_heading(page: &str, anchor: &str) -> bool {
     let headings = page.lines().filter(|line| line.starts_with('#'));
     headings

@@ -17,7 +17,7 @@ fn every_message_in_troubleshooting_is_in_the_code() {
     ] {
         read_code(&path(folder), &mut code);
     }
-    // A text may go on in the next line, and has values where the page has an ellipsis or backticks.
+    // A string may continue on the next line, and has values where the page has an ellipsis or backticks.
     let code = joined(&code).replace('`', "");
     let page = read("docs/troubleshooting.md");
     let headings = page.lines().filter_map(|line| line.strip_prefix("### "));
@@ -31,7 +31,7 @@ fn every_message_in_troubleshooting_is_in_the_code() {
     );
 }
 
-/// The text without the line breaks within string literals.
+/// Removes line breaks within string literals.
 fn joined(code: &str) -> String {
     let mut parts = code.split("\\\n");
     let first = parts.next().unwrap_or_default().to_owned();

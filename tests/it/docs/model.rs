@@ -1,9 +1,9 @@
-//! The model provider of the pages.
+//! The model provider for the pages.
 
 use serde_json::json;
 use tests::model_server::{ModelServer, Reply};
 
-/// A provider whose models make the page that the README asks for.
+/// Starts a provider whose model creates the page of the README.
 pub(super) fn start() -> ModelServer {
     let model = ModelServer::start();
     let command = "printf '<!doctype html><h1>Bread</h1>' > bread.html";

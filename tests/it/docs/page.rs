@@ -1,11 +1,11 @@
-//! The run of a page: its commands from the top, as a reader runs them.
+//! The execution of a page: its commands from top to bottom, as a reader runs them.
 
 use super::block::{Handling, blocks};
 use super::read;
 use super::session::Session;
 use crate::support::Service;
 
-/// Runs the page against a service. A page that starts one itself, in the background, gets none.
+/// Runs the page against a service. A page that starts its own service in the background gets none.
 pub(super) async fn run(page: &str) {
     let blocks = blocks(&read(page));
     for block in &blocks {

@@ -22,7 +22,7 @@ fn a_recipe_runs_the_command_that_stands_beside_it() {
     }
 }
 
-/// The recipe of a row of the table, and the command without `just`.
+/// Parses the recipe name and the command of a table row.
 fn row(line: &str) -> Option<(&str, &str)> {
     let cells: Vec<_> = line.split('|').map(str::trim).collect();
     let [_, _, recipe, command, _] = cells[..] else {
@@ -33,7 +33,7 @@ fn row(line: &str) -> Option<(&str, &str)> {
     Some((name, command))
 }
 
-/// The lines of a recipe.
+/// Returns the lines of a recipe.
 fn recipe<'a>(justfile: &'a str, name: &str) -> Vec<&'a str> {
     let lines = justfile.lines().skip_while(|line| {
         let head = line.split([' ', ':']).next();

@@ -1,4 +1,4 @@
-//! The generated references: commands and settings, out of the command line's own definition.
+//! The generated references: commands and settings from the definition of the command line.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -56,7 +56,7 @@ fn compare(page: &str, generated: &str) {
     );
 }
 
-/// A command with its arguments, and those below it.
+/// Describes a command with its arguments and its subcommands.
 fn describe(command: &Command, name: &str, text: &mut String) {
     let below: Vec<_> = command
         .get_subcommands()
@@ -70,7 +70,7 @@ fn describe(command: &Command, name: &str, text: &mut String) {
         let usage = command.clone().render_usage().to_string();
         let usage = usage.trim_start_matches("Usage: ");
         let _ = write!(text, "### {name}\n\n{about}.\n\n```text\n{usage}\n```\n\n");
-        // The options of a noun are described there, and not with each of its verbs.
+        // The options of a noun are described once and not with each of its verbs.
         let is_verb = name.split(' ').count() > 2;
         let own = command.get_arguments().filter(|arg| is_own(arg));
         let own: Vec<_> = own
@@ -102,7 +102,7 @@ fn describe(command: &Command, name: &str, text: &mut String) {
     }
 }
 
-/// An argument that can also be a variable.
+/// Whether the argument can also be set by an environment variable.
 fn is_setting(arg: &Arg) -> bool {
     arg.get_env().is_some()
 }
@@ -114,7 +114,7 @@ fn is_own(arg: &Arg) -> bool {
 
 struct Setting {
     arg: Arg,
-    /// Processes of the service, and `clients` for all other commands.
+    /// The processes that use the setting, and `clients` for all other commands.
     used_by: Vec<String>,
 }
 
@@ -165,7 +165,7 @@ fn argument(arg: &Arg) -> String {
     }
 }
 
-/// The default value, or the words in which the help describes it.
+/// Returns the default value, or its description in the help text.
 fn default_of(arg: &Arg) -> String {
     let defaults = arg
         .get_default_values()
@@ -182,7 +182,7 @@ fn meaning(arg: &Arg) -> String {
     help(arg).0
 }
 
-/// The help text, and the default that it describes.
+/// Returns the help text and its description of the default value.
 fn help(arg: &Arg) -> (String, String) {
     let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
     let help = help.replace('|', "\\|").replace('\n', " ");

@@ -1,4 +1,4 @@
-//! A shell in a directory of its own, in which the blocks of a page run one after the other.
+//! A shell in its own directory that runs the blocks of a page one after the other.
 
 use std::fmt::Write;
 use std::fs::Permissions;
@@ -17,13 +17,13 @@ use super::block::{Block, Handling, shows};
 use super::{model, path};
 use crate::support::{PROGRAM, Service};
 
-/// How long the commands of a page may take.
-const PATIENCE: Duration = Duration::from_secs(180);
+/// The longest time for the commands of a page.
+const TIMEOUT: Duration = Duration::from_secs(180);
 /// The address in the pages. Tests listen on a free port instead.
 const ADDRESS: &str = "127.0.0.1:8420";
-/// Stands in for cargo, which would build the program again.
+/// A replacement for Cargo, which would build the program again.
 const CARGO: &str = "#!/bin/bash\n[[ \"$1 $2\" == 'run --' ]] || exit 1\nexec skillet \"${@:3}\"\n";
-/// Waits for the service that a block started, and ends it with the shell.
+/// Waits until the service of a block has started, and stops the service when the shell exits.
 const WAIT_FOR_SERVICE: &str = "SERVICE_PROCESS=$!
 trap 'kill $SERVICE_PROCESS; wait $SERVICE_PROCESS' EXIT
 until [[ -s $SKILLET_DATA_DIR/service.json ]]; do kill -0 $SERVICE_PROCESS; sleep 0.1; done
@@ -32,7 +32,7 @@ until [[ -s $SKILLET_DATA_DIR/service.json ]]; do kill -0 $SERVICE_PROCESS; slee
 pub(super) struct Session<'a> {
     page: &'a str,
     service: Option<&'a Service>,
-    /// The provider of a service that the page starts.
+    /// The model provider of a service that the page starts.
     model: ModelServer,
     home: TempDir,
 }
@@ -47,7 +47,7 @@ impl<'a> Session<'a> {
             home,
         };
         let open = || Permissions::from_mode(0o711);
-        // As root, the database of `skillet up` runs as another user, who has to pass through.
+        // As root, the database of `skillet up` runs as another user, who needs access to the directories in it.
         std::fs::set_permissions(session.home.path(), open()).unwrap();
         for folder in ["bin", "out", ".local", ".local/share"] {
             let folder = session.file(folder);
@@ -58,7 +58,7 @@ impl<'a> Session<'a> {
         symlink(path("examples"), session.file("examples")).unwrap();
         std::fs::write(session.file("bin/cargo"), CARGO).unwrap();
         std::fs::set_permissions(session.file("bin/cargo"), Permissions::from_mode(0o755)).unwrap();
-        // A refused request fails its command.
+        // Make curl fail if the service rejects the request.
         std::fs::write(session.file(".curlrc"), "fail-with-body\nshow-error\n").unwrap();
         session
     }
@@ -67,16 +67,16 @@ impl<'a> Session<'a> {
         self.home.path().join(relative)
     }
 
-    /// Runs the blocks, and compares what they print with what the page shows.
+    /// Runs the blocks and compares their output with the page.
     pub(super) async fn run(&self, blocks: &[Block]) {
         std::fs::write(self.file("script"), script(blocks)).unwrap();
         let shell = self.command().spawn().unwrap();
         let id = Pid::from_raw(shell.id().unwrap().cast_signed()).unwrap();
         let mut ending = Box::pin(shell.wait_with_output());
-        let ended = match timeout(PATIENCE, &mut ending).await {
+        let ended = match timeout(TIMEOUT, &mut ending).await {
             Ok(ended) => Ok(ended.unwrap()),
             Err(_) => {
-                // Its service ends, too.
+                // Stop the service of the page too.
                 let _ = kill_process_group(id, Signal::TERM);
                 Err(ending.await.unwrap())
             }
@@ -151,8 +151,8 @@ impl<'a> Session<'a> {
     }
 }
 
-/// One script for all blocks, so that variables stay. It writes down the line of the block that it is at, and the
-/// output of each command of a console.
+/// Returns one script for all blocks, so that they share variables. It records the line of the current block and the
+/// output of each command in a console block.
 fn script(blocks: &[Block]) -> String {
     let mut script = "set -euo pipefail\n".to_owned();
     for block in blocks {
@@ -173,7 +173,7 @@ fn script(blocks: &[Block]) -> String {
     script
 }
 
-/// The text with the address that the pages show in place of the one that a service got.
+/// Replaces the actual address of the service with the address in the pages.
 fn with_address_of_page(text: &str) -> String {
     let (host, _) = ADDRESS.split_once(':').expect("it has a port");
     let start = format!("{host}:");

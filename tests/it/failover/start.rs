@@ -12,8 +12,8 @@ use tokio::task::block_in_place;
 
 use crate::support::{Service, until};
 
-/// The connections that the first server answers, of those that an API opens at its start: to check the database, to
-/// open its pool, and for its tasks.
+/// The numbers of connections that the first server answers. At its start, an API opens connections to check the
+/// database, to fill its pool, and for its tasks.
 const ANSWERED: std::ops::Range<usize> = 1..8;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -22,7 +22,7 @@ async fn a_process_goes_to_the_new_primary_when_the_old_one_is_lost_during_its_s
     join_all(ANSWERED.map(|answered| start(&service, answered))).await;
 }
 
-/// Starts an API that loses its primary after so many connections.
+/// Starts an API that loses its primary after this number of connections.
 async fn start(service: &Service, answered: usize) {
     let hosts = Hosts::new(&service.database_url, answered);
     let url = hosts.serve().await;
@@ -31,14 +31,14 @@ async fn start(service: &Service, answered: usize) {
         let ended = api.ended();
         assert!(ended.is_none(), "{answered}: {ended:?}\n{}", service.logs());
         let ready = reqwest::get(format!("{url}/readyz")).await;
-        // The last connections are those of tasks, which may come after it is ready.
+        // The last connections belong to tasks, which may connect after the API is ready.
         hosts.is_first_lost() && ready.is_ok_and(|answer| answer.status() == StatusCode::OK)
     })
     .await;
 }
 
-/// Two addresses of one database. The first answers so many connections, and is silent to all others. The second
-/// refuses connections until then.
+/// Two addresses of one database. The first answers a limited number of connections and is silent on all others. The
+/// second refuses connections until the first is silent.
 #[derive(Clone)]
 struct Hosts {
     socket: PathBuf,
@@ -62,7 +62,7 @@ impl Hosts {
         }
     }
 
-    /// The URL with both addresses, which are served as long as the test runs.
+    /// Returns the URL with both addresses. They are served for the duration of the test.
     async fn serve(&self) -> String {
         let [one, two] = [listen().await, listen().await];
         let ports = [&one, &two].map(|it| it.local_addr().unwrap().port());
@@ -99,7 +99,7 @@ impl Hosts {
         let socket = self.socket.clone();
         tokio::spawn(async move {
             let mut server = UnixStream::connect(socket).await.unwrap();
-            // It ends with the process.
+            // The connection ends with the process.
             let _ = copy_bidirectional(&mut client, &mut server).await;
         });
     }

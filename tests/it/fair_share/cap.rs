@@ -40,7 +40,7 @@ async fn a_cap_is_exact_with_three_workers_at_once() {
                 let running = count_running(&pool).await;
                 assert!(running <= 3, "{running} run");
                 for (place, claimed) in claimed.into_iter().enumerate() {
-                    // One in a few is handed back, and begins anew.
+                    // Some jobs are handed back and started again.
                     let hand_back = claimed.job.attempt == 1 && place == 1 && number == 0;
                     let (event, next) = if hand_back {
                         retried()
@@ -72,15 +72,15 @@ async fn a_cap_is_exact_with_three_workers_at_once() {
     assert_eq!(finished, JOBS);
 }
 
-/// Two claims begin while another tenant is alone, which needs no lock, and read the queue when the capped one is
-/// there, too.
+/// Two claims begin while another tenant is alone, which needs no lock. They read the queue when the capped tenant
+/// has jobs too.
 #[tokio::test]
 async fn a_cap_is_exact_when_its_tenant_comes_while_another_is_alone() {
     let field = Field::new().await;
     let [alone, capped] = [field.tenant("alone").await, field.tenant("capped").await];
     field.change(capped, 1, Some(1)).await;
     field.enqueue(alone, 20).await;
-    // The claims stand still where they have yet to look for lanes.
+    // Make the claims stop before they look for lanes.
     let source = "select pg_get_functiondef('claim(uuid, text[], bigint, boolean)'::regprocedure)";
     let source: String = sqlx::query_scalar(source)
         .fetch_one(field.pool())
@@ -91,7 +91,7 @@ async fn a_cap_is_exact_when_its_tenant_comes_while_another_is_alone() {
     let halt = format!("perform pg_advisory_xact_lock_shared(1, 1);\n{lanes}");
     let halting = sqlx::AssertSqlSafe(source.replacen(lanes, &halt, 1));
     sqlx::query(halting).execute(field.pool()).await.unwrap();
-    // These find that the capped one has no jobs, and close its lane.
+    // These claims find that the capped tenant has no jobs, and close its lane.
     assert_eq!(field.claim(1).await.len(), 1);
     assert_eq!(field.claim(1).await.len(), 1);
 

@@ -1,4 +1,4 @@
-//! Pages that claims and maintenance read, whatever the size of the queue.
+//! The number of pages that claims and maintenance read, independent of the size of the queue.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use shared::db::{self, Pool};
 
 use super::Field;
 
-/// Pages that a claim of one job looks at.
+/// Returns the number of pages that the claim of one job reads.
 async fn pages(field: &Field) -> i64 {
     let mut transaction = field.pool().begin().await.unwrap();
     let mut least = i64::MAX;
-    // The first ones find dead entries and say so to those that come later, and read catalogs.
+    // The first claims also read catalogs, and mark dead index entries for later claims.
     for _ in 0..8 {
         let explained: Value = sqlx::query_scalar(
             "explain (analyze, buffers, format json) select * from claim($1, '{shell}', 1, true)",
@@ -36,7 +36,7 @@ async fn a_claim_costs_no_more_with_many_tenants_and_a_long_queue() {
         field.enqueue(tenant, 10).await;
     }
     let few = pages(&field).await;
-    // Some idle, some at their cap, most with a job or two, and a whale.
+    // Some tenants are idle, some are at their cap, most have one or two jobs, and one has very many.
     sqlx::query(
         "insert into tenant (id, name, max_running)
          select gen_random_uuid(), 'many ' || n, case when n % 10 = 0 then 0 end from generate_series(1, 2000) as n",
@@ -73,7 +73,7 @@ async fn a_claim_costs_no_more_beside_tenants_whose_jobs_nobody_can_run() {
         field.enqueue(tenant, 100).await;
     }
     let few = pages(&field).await;
-    // Half of them have jobs of a paused skill, and the others need what no worker has.
+    // Half of the tenants have jobs of a paused skill. The others need a program that no worker has.
     db::queue::pause_skill(field.pool(), "paused")
         .await
         .unwrap();
@@ -86,11 +86,11 @@ async fn a_claim_costs_no_more_beside_tenants_whose_jobs_nobody_can_run() {
     ] {
         sqlx::query(statement).execute(field.pool()).await.unwrap();
     }
-    // The first claims close their lanes, 1,000 at a time.
+    // The first claims close the lanes of these tenants, 1,000 at a time.
     for _ in 0..6 {
         assert_eq!(field.claim(20).await.len(), 20);
     }
-    // What the server soon does by itself: it removes the index entries of the lanes that were closed.
+    // Autovacuum would soon do the same: remove the index entries of the closed lanes.
     let vacuum = sqlx::query("vacuum analyze tenant");
     vacuum.execute(field.pool()).await.unwrap();
     let many = pages(&field).await;
@@ -102,10 +102,10 @@ async fn looking_for_stalled_conversations_costs_no_more_with_many_jobs_that_wai
     let field = Field::new().await;
     let pool = single_connection(&field).await;
     let tenant = field.tenant("talkative").await;
-    // The first bound includes pages that the planner reads; the table has hundreds. Of jobs that were accepted just
-    // now, 1,000 are read, with a few pages each.
+    // The first bound includes the pages that the planner reads. The table has hundreds of pages. Of recently
+    // accepted jobs 1,000 are read, with a few pages each.
     for (age, bound) in [("1 hour", 50), ("0", 6_000)] {
-        // In each conversation one job waits for a person, and 99 for that one.
+        // In each conversation one job waits for a person, and 99 jobs wait for that job.
         sqlx::query(
             "insert into run (job_id, tenant_id, state, rank, run_at, last_seq, conversation_id, position)
              select
@@ -162,7 +162,7 @@ async fn counting_the_queue_costs_no_more_with_a_longer_queue() {
     assert!(many <= 2 * few, "{many} pages, with few jobs {few}");
 }
 
-/// A pool of one connection, so that the statistics of a statement are those of the connection that asks for them.
+/// Opens a pool with one connection, so that the statistics include all earlier statements of that connection.
 async fn single_connection(field: &Field) -> Pool {
     let url = &field.service.database_url;
     db::connect(url, "test", 1).await.unwrap()
@@ -173,7 +173,7 @@ async fn vacuum(pool: &Pool) {
     vacuum.execute(pool).await.unwrap();
 }
 
-/// Pages of the table `run` and its indexes that were read so far, from memory or disk.
+/// Returns the number of pages of the table `run` and its indexes read so far, from memory or disk.
 async fn pages_so_far(pool: &Pool) -> i64 {
     sqlx::query("select pg_stat_force_next_flush()")
         .execute(pool)

@@ -30,7 +30,7 @@ async fn a_paused_queue_begins_nothing_and_lets_run_what_runs() {
         place(&service, &job).await,
         json!({"reason": "queue_paused"})
     );
-    // A claim that was made since has brought nothing.
+    // No claim since the pause has returned a job.
     assert_eq!(service.get("/v1/queue").await.1["paused"], true);
     let (_, still) = service.get(&format!("/v1/jobs/{running}")).await;
     assert_eq!(still["status"], "running");

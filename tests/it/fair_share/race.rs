@@ -13,7 +13,7 @@ const TENANTS: usize = 4;
 const SUBMITTERS: usize = 4;
 const JOBS_EACH: usize = 60;
 
-/// Lanes are closed and opened all the time here: there are never more jobs than those that are just being submitted.
+/// Lanes close and open constantly in this test, because the queue contains only the jobs that were just submitted.
 #[tokio::test]
 async fn no_job_is_lost_between_those_who_submit_and_those_who_claim() {
     let field = Field::new().await;
@@ -38,7 +38,7 @@ async fn no_job_is_lost_between_those_who_submit_and_those_who_claim() {
         claimers.spawn(async move {
             let mut taken = Vec::new();
             let begun_at = Instant::now();
-            // What is there when all have submitted must be found without anyone's help.
+            // Jobs that are left after the last submission must be found without maintenance.
             loop {
                 let was_last = left.load(Ordering::SeqCst) == 0;
                 let claimed = claim(&pool, worker, slots).await;
@@ -71,7 +71,7 @@ async fn a_lane_that_was_closed_by_mistake_is_found_and_opened() {
     assert_eq!(field.claim(1).await.len(), 1);
 }
 
-/// Connections of one's own: the field's pool has four.
+/// Opens a separate connection, since the pool of the field has only four.
 async fn connect(field: &Field) -> shared::db::Pool {
     let url = &field.service.database_url;
     db::connect(url, "test", 1).await.unwrap()

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use shared::db;
-use shared::db::lane::remembered;
+use shared::db::lane::decayed;
 use shared::id::JobId;
 
 use super::{Field, add_worker, claim};
@@ -34,7 +34,7 @@ async fn time_is_shared_and_not_jobs() {
         let claimed = field.claim(1).await.swap_remove(0);
         let seconds = if claimed.tenant == slow { 3.0 } else { 1.0 };
         slow_jobs += usize::from(claimed.tenant == slow);
-        let rest = seconds - remembered(claimed.prepaid, Duration::ZERO);
+        let rest = seconds - decayed(claimed.prepaid, Duration::ZERO);
         let bill = [(claimed.tenant, rest)];
         db::lane::charge(field.pool(), &bill).await.unwrap();
     }
@@ -47,7 +47,7 @@ async fn a_newcomer_is_next_although_a_thousand_wait() {
     let whale = field.tenant("whale").await;
     field.enqueue(whale, 1000).await;
     assert_eq!(field.claim(8).await.len(), 8);
-    // As the worker does each second.
+    // The worker sends this bill every second.
     let bill = [(whale, 8.0)];
     db::lane::charge(field.pool(), &bill).await.unwrap();
     let newcomer = field.tenant("newcomer").await;
@@ -61,7 +61,7 @@ async fn who_was_idle_has_saved_nothing_up() {
     let field = Field::new().await;
     let [busy, idle] = [field.tenant("busy").await, field.tenant("idle").await];
     field.enqueue(busy, 100).await;
-    // It passes by the lane of whoever had the other jobs, and closes it: nobody is even with that one.
+    // The claim passes the lane of the default tenant and closes it, so that no tenant is level with it.
     assert_eq!(field.claim(2).await.len(), 2);
     let bill = [(busy, 1000.0)];
     db::lane::charge(field.pool(), &bill).await.unwrap();
@@ -109,7 +109,7 @@ async fn priority_holds_within_a_tenant_whatever_the_skills() {
         create("shell", 0).await,
         create("html", -3).await,
     ];
-    // As if it had been submitted ten minutes earlier: by now it stands before all.
+    // Simulate a job that was submitted earlier, so that it now has the best rank.
     let aged = create("shell", -4).await;
     sqlx::query("update run set rank = rank - interval '20 min' where job_id = $1")
         .bind(aged.parse::<JobId>().unwrap())
@@ -141,7 +141,7 @@ async fn a_worker_passes_by_what_it_cannot_run() {
         .unwrap();
     let html_only = add_worker(field.pool(), &["html"]).await;
     assert_eq!(ids(&claim(field.pool(), html_only, 5).await), [behind]);
-    // What it has passed by is there for others, and keeps nobody from their turn.
+    // Jobs that a worker passes stay available to others, and do not delay other tenants.
     field.enqueue(other, 1).await;
     assert_eq!(ids(&claim(field.pool(), html_only, 5).await), [""; 0]);
     let mut both: Vec<_> = field.claim(2).await.iter().map(|it| it.tenant).collect();

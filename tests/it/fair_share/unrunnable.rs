@@ -1,4 +1,4 @@
-//! Lanes whose jobs no worker can run: closed, and opened again when one can.
+//! Lanes whose jobs no worker can run. They are closed, and opened again when a worker can run one.
 
 use shared::db;
 use shared::id::TenantId;
@@ -12,14 +12,14 @@ async fn lane(field: &Field, tenant: TenantId) -> String {
     lane.unwrap()
 }
 
-/// Changes the job of a tenant, whose id is `$1`.
+/// Changes the job of a tenant. In `set`, `$1` is the tenant's id.
 async fn change_run(field: &Field, tenant: TenantId, set: &str) {
     let change = sqlx::AssertSqlSafe(format!("update run set {set} where tenant_id = $1"));
     let change = sqlx::query(change).bind(tenant.0).execute(field.pool());
     change.await.unwrap();
 }
 
-/// A tenant with a job that was changed so that nobody can run it, which a claim has found out.
+/// Creates a tenant with a job that no worker can run, and makes a claim close its lane.
 async fn stuck(field: &Field, set: &str) -> TenantId {
     let stuck = field.tenant("stuck").await;
     field.enqueue(stuck, 1).await;
@@ -29,7 +29,7 @@ async fn stuck(field: &Field, set: &str) -> TenantId {
     stuck
 }
 
-/// A claim that takes a job of another tenant.
+/// Makes a claim that takes a job of another tenant.
 async fn pass_by(field: &Field) {
     let busy = field.tenant("busy").await;
     field.enqueue(busy, 1).await;
@@ -142,7 +142,7 @@ async fn a_lane_stays_open_while_another_worker_can_run_its_jobs() {
     assert_eq!(db::lane::reopen(field.pool()).await.unwrap(), 0);
 }
 
-/// The claim that closes the lane has not committed when the worker comes.
+/// The claim that closes the lane has not committed when the new worker registers.
 #[tokio::test]
 async fn a_worker_that_comes_while_a_lane_is_being_closed_finds_it() {
     let field = Field::new().await;
@@ -173,7 +173,7 @@ async fn a_lane_that_was_closed_as_unrunnable_by_mistake_is_found_and_opened() {
     assert_eq!(field.claim(1).await.len(), 1);
 }
 
-/// Waits until someone in the field's database waits for someone else there.
+/// Waits until a connection to the field's database waits for a lock.
 pub(super) async fn waits_for_a_lock(field: &Field) {
     let waiting = "select exists (
         select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'

@@ -1,4 +1,4 @@
-//! Cursors of the feed: where to go on, and when that is not possible any more.
+//! Cursors of the feed: continuation and expiry.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ async fn a_list_and_the_stream_from_its_cursor_have_no_gap() {
     let logs = milestones(&service, &jobs).await;
     for job in &jobs {
         let mut expected = logs[job].clone();
-        // It was accepted before the first stream, so it has no such event in the feed.
+        // The job was accepted before the first stream, so the feed does not have this event.
         expected.retain(|(_, kind)| *job != before || kind != "job.queued");
         let data: Vec<_> = events.iter().map(|raw| parse(raw)).collect();
         let of_job: Vec<_> = data
@@ -41,7 +41,7 @@ async fn a_list_and_the_stream_from_its_cursor_have_no_gap() {
             .eq(&events.iter().map(|raw| parse(raw)).collect::<Vec<_>>())
     );
 
-    // The end of a page is a place in the stream.
+    // The cursor of a page is valid in the stream.
     let (_, page) = service
         .get(&format!("/v1/events?limit=2&after={cursor}"))
         .await;
@@ -72,7 +72,7 @@ async fn a_job_has_no_row_in_the_feed_before_someone_asks() {
     service.finished(&job).await;
     let after = page["cursor"].as_str().unwrap();
     let expected = of_log(&service.events(&job).await);
-    // Another transaction may hold the horizon for a moment.
+    // Another transaction may hold back the horizon for a moment.
     until(async || {
         let (_, page) = service.get(&format!("/v1/events?after={after}")).await;
         of_log(page["data"].as_array().unwrap()) == expected
@@ -104,7 +104,7 @@ async fn a_cursor_that_is_none_or_too_old_is_refused() {
         let request = request.header("Last-Event-ID", cursor);
         assert_eq!(Problem::of(request).await.code(), "cursor_expired");
     };
-    // Nothing is that old.
+    // No event is old enough for this cutoff.
     let day = chrono::TimeDelta::days(1);
     let cutoff = shared::db::now(&service.pool).await.unwrap() - day;
     shared::db::feed::advance_floor(&service.pool, cutoff)
@@ -114,7 +114,7 @@ async fn a_cursor_that_is_none_or_too_old_is_refused() {
         service.get(&format!("/v1/events?after={cursor}")).await.0,
         200
     );
-    // Retention has deleted what came before the last event.
+    // Simulate a retention period that ended just before the last event.
     let old =
         "update feed set at = at - interval '2 days' where txid < (select max(txid) from feed)";
     sqlx::query(old).execute(&service.pool).await.unwrap();
@@ -125,7 +125,7 @@ async fn a_cursor_that_is_none_or_too_old_is_refused() {
     let path = format!("/v1/events?after={}", id(events.last().unwrap()));
     assert_eq!(service.get(&path).await.0, 200, "the last event of {job}");
 
-    // The database is restored in another cluster.
+    // Simulate a restore of the database in another cluster.
     sqlx::query("update feed_state set system_identifier = system_identifier + 1")
         .execute(&service.pool)
         .await

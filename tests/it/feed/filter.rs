@@ -83,7 +83,7 @@ async fn a_filter_that_cannot_be_is_refused() {
     for (query, part) in [
         (
             "types=message.delta",
-            "`message.delta` is no type of these events; there are: job.queued,",
+            "`message.delta` is not a type of these events; valid values: job.queued,",
         ),
         ("conversation_id=7", "`conversation_id`"),
         (

@@ -1,4 +1,4 @@
-//! Readers of the feed miss nothing, whatever transactions commit late.
+//! Completeness of the feed when transactions commit late.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,7 +19,7 @@ use crate::support::{Service, create_key, parse};
 
 const WRITERS: usize = 8;
 const JOBS_A_WRITER: usize = 30;
-/// Every so many transactions one is slow: it commits after others that began later.
+/// One in this number of transactions is slow: it commits after others that began later.
 const SLOW: usize = 4;
 const DELAY: Duration = Duration::from_millis(50);
 
@@ -64,7 +64,7 @@ async fn each_feed_equals_the_milestones_of_its_logs_while_transactions_commit_l
     }
 }
 
-/// Accepts jobs and appends to their logs as the service does, in transactions some of which are slow.
+/// Creates jobs and appends to their logs like the service does, in transactions of which some are slow.
 async fn write(pool: Pool, writer: usize, tenant: TenantId) -> Vec<String> {
     let mut jobs = Vec::new();
     for number in 0..JOBS_A_WRITER {
@@ -138,7 +138,7 @@ fn line() -> EventData {
     })
 }
 
-/// All pages, of a size that does not divide anything.
+/// Reads all pages, with an unusual page size.
 async fn pages(service: &Service) -> Vec<Value> {
     let (mut events, mut query) = (Vec::new(), "limit=37".to_owned());
     loop {
@@ -198,7 +198,7 @@ async fn a_prepared_transaction_holds_the_feed_up_and_is_named_by_a_metric() {
     assert_eq!(event["job_id"].as_str(), Some(&*job));
 }
 
-/// Waits until the metrics name the holder of the horizon. Meanwhile the feed has nothing.
+/// Waits until the metrics name the holder of the horizon. Until then the feed is empty.
 async fn until_held_by(service: &Service, holder: &str) {
     crate::support::until(async || {
         let (_, page) = service.get("/v1/events").await;

@@ -1,4 +1,4 @@
-//! Feeds of several tenants, and keys that are revoked.
+//! Feeds of several tenants, and revoked API keys.
 
 use reqwest::Method;
 use shared::key::Scope;

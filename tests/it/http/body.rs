@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use tokio::io::AsyncReadExt;
 
-use super::{PATIENCE, Raw};
+use super::{Raw, TIMEOUT};
 use crate::support::Service;
 use crate::support::problem::Problem;
 
@@ -32,7 +32,7 @@ async fn a_body_that_crawls_is_refused() {
     }
 }
 
-/// Sends a byte now and then until there is an answer.
+/// Sends a byte now and then until there is a response.
 async fn crawl(mut connection: Raw) -> String {
     let crawling = async {
         let mut pauses = tokio::time::interval(Duration::from_millis(500));
@@ -47,7 +47,7 @@ async fn crawl(mut connection: Raw) -> String {
             }
         }
     };
-    let answer = tokio::time::timeout(PATIENCE, crawling).await;
+    let answer = tokio::time::timeout(TIMEOUT, crawling).await;
     answer.expect("it may crawl")
 }
 
@@ -93,7 +93,7 @@ async fn a_body_may_be_long_but_not_of_very_many_values() {
     assert!(many.detail().contains("200000 values"), "{many:?}");
     let long = Problem::of(send(good(&format!("\"{}\"", "[,".repeat(1_000_000))))).await;
     assert_eq!(long.errors()[0].0, "/metadata", "{long:?}");
-    // Other than jobs, nothing brings files.
+    // Only requests for jobs may contain files and be this large.
     let request = service.request(Method::POST, "/v1/tenants");
     let request = request.header("Content-Type", "application/json");
     let large = Problem::of(request.body(" ".repeat(1_100_000))).await;

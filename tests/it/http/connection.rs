@@ -9,7 +9,7 @@ async fn a_connection_without_a_key_ends_with_its_answer() {
     for request in [
         "GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n",
         "GET /v1/jobs HTTP/1.1\r\nHost: h\r\n\r\n",
-        // It announces a body that never comes, of a length that it does not say.
+        // The request announces a body of unknown length that never arrives.
         "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n",
         "POST /v1/jobs HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
     ] {

@@ -1,4 +1,4 @@
-//! Conventions that every answer keeps.
+//! Conventions of all responses.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -169,7 +169,7 @@ async fn all_type_errors_of_a_body_are_said_at_once() {
     assert!(
         errors[0]
             .1
-            .starts_with("unknown field `colour`; there are: skill,")
+            .starts_with("unknown field `colour`; known fields: skill,")
     );
     let expected = "must be the id of an asset, such as asst_019aa0c45e8d70008000000000000000";
     assert_eq!(errors[1].1, expected);

@@ -1,4 +1,4 @@
-//! Pages of other origins.
+//! Requests from pages of other origins.
 
 use reqwest::{Method, Response};
 

@@ -39,7 +39,7 @@ async fn head_is_answered_wherever_get_is() {
         assert!(head.headers().contains_key("content-length"), "{path}");
         assert_eq!(head.bytes().await.unwrap(), "", "{path}");
     }
-    // It does not follow the job.
+    // A HEAD request does not follow the job.
     let stream = service.request(Method::HEAD, &format!("/v1/jobs/{job}/stream"));
     let stream = stream.send().await.unwrap();
     assert_eq!(stream.status(), 200);
@@ -54,7 +54,7 @@ async fn head_is_answered_wherever_get_is() {
     assert_eq!(posted.headers()["allow"], "POST");
 }
 
-/// The headers but for those that differ from one answer to the next.
+/// Returns the headers that are the same in each response.
 fn fixed_headers(response: &Response) -> Vec<(String, String)> {
     let headers = response.headers().iter();
     let fixed = headers

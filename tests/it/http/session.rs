@@ -1,4 +1,4 @@
-//! Sessions of browsers, and the origin of their requests.
+//! Browser sessions, and the origin of their requests.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::problem::Problem;
 use crate::support::{Service, send};
 
-/// Begins a session, and returns its cookie as a browser sends it back.
+/// Starts a session and returns its cookie as a browser sends it back.
 async fn log_in(service: &Service) -> String {
     let request = service.anonymous(Method::POST, "/v1/session");
     let response = request.json(&json!({"key": service.key})).send().await;
@@ -35,7 +35,7 @@ async fn log_in(service: &Service) -> String {
     cookie.split(';').next().unwrap().to_owned()
 }
 
-/// A request that a page of the service sends to begin a session.
+/// Returns the request with which a page of the service starts a session.
 fn begin(service: &Service, body: &serde_json::Value) -> RequestBuilder {
     let request = service.anonymous(Method::POST, "/v1/session");
     request.json(body)
@@ -119,7 +119,7 @@ async fn a_session_is_for_pages_of_the_service_itself() {
             "{method} {site:?} {origin:?}"
         );
     }
-    // A key is its own proof.
+    // Requests with an API key need no origin check.
     let keyed = service.request(Method::GET, "/v1/jobs");
     assert_eq!(
         status(keyed.header("Sec-Fetch-Site", "cross-site")).await,
@@ -218,7 +218,7 @@ async fn a_code_begins_one_session_within_a_minute() {
         !service.dump().await.contains(code),
         "it is stored as a hash"
     );
-    // The code is no cookie, whatever is put before it.
+    // The code is not accepted as a cookie, whatever prefix it has.
     let port = service.url.rsplit(':').next().unwrap();
     for value in [
         code.to_owned(),
@@ -249,7 +249,7 @@ async fn a_code_begins_one_session_within_a_minute() {
         "{}",
         again.detail()
     );
-    // A session does not prolong itself by codes.
+    // A session cannot create codes to extend itself.
     let (refused, _) = send(as_page(Method::POST, "/v1/session/codes")).await;
     assert_eq!(refused.as_u16(), 401);
 

@@ -1,4 +1,4 @@
-//! Batches: all jobs or none.
+//! Batches: all jobs are created or none.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -109,7 +109,7 @@ async fn a_batch_has_one_to_a_thousand_jobs_and_an_answer_a_hundred_errors() {
     let service = Service::without_worker().await;
     for jobs in [Vec::new(), vec![shell("x"); 1001]] {
         let refused = Problem::of(batch(&service, &json!(jobs))).await;
-        assert_eq!(refused.errors(), [("/jobs", "must be 1 to 1000 jobs")]);
+        assert_eq!(refused.errors(), [("/jobs", "must have 1 to 1000 jobs")]);
     }
     let refused = Problem::of(batch(&service, &json!(vec![shell(""); 1000]))).await;
     assert_eq!(refused.errors().len(), 100);
@@ -158,7 +158,8 @@ async fn jobs_of_one_conversation_run_in_the_order_of_the_batch() {
     assert_eq!(last["text"], "1\n3\n5\n7", "{last:#}");
 }
 
-/// More at once than the API has connections to the database: none may wait for two of them.
+/// Sends more requests at once than the API has database connections. A request that holds one must not wait for
+/// another.
 #[tokio::test]
 async fn a_batch_that_is_sent_again_under_its_key_makes_no_other_jobs() {
     let service = Service::without_worker().await;
@@ -191,7 +192,7 @@ async fn a_batch_that_is_sent_again_under_its_key_makes_no_other_jobs() {
     let other = Problem::of(single.header("Idempotency-Key", "k")).await;
     assert_eq!(other.kind(), (422, "idempotency_key_reused"));
 
-    // One that was removed does not come again.
+    // A deleted job is not created again.
     let path = format!("/v1/jobs/{}", ids[0][0]);
     service.post(&format!("{path}/cancel"), &Value::Null).await;
     let removed = service.request(Method::DELETE, &path).send().await.unwrap();
@@ -221,7 +222,7 @@ fn ids(made: &Value) -> Vec<String> {
         .collect()
 }
 
-/// Rows of jobs, of runs and of files.
+/// Returns the numbers of job, run and asset rows.
 async fn count(service: &Service) -> (i64, i64, i64) {
     let rows = "select (select count(*) from job), (select count(*) from run), (select count(*) from asset)";
     sqlx::query_as(rows).fetch_one(&service.pool).await.unwrap()

@@ -170,7 +170,8 @@ async fn who_waits_too_short_gets_the_job_as_it_stands() {
     assert!(begun_at.elapsed() >= Duration::from_secs(1));
     assert_eq!((status, &job["status"]), (202, &json!("running")));
 
-    // What is no number of seconds is no preference of ours, and not to know one is no error.
+    // A `wait` that is not a positive number of seconds is ignored, and so is a preference that the API does not
+    // support.
     for preference in ["wait=0", "wait=soon", "return=minimal"] {
         let (status, job) = create_and_wait(&service, preference, &shell("sleep 5")).await;
         assert_eq!(status, 202, "{preference}: {job:#}");

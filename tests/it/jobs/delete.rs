@@ -36,7 +36,8 @@ async fn a_job_is_removed_when_it_has_ended_and_not_before() {
     assert_eq!(events.fetch_one(&service.pool).await.unwrap(), 0);
 }
 
-/// More at once than the API has connections to the database: none may wait for two of them.
+/// Sends more requests at once than the API has database connections. A request that holds one must not wait for
+/// another.
 #[tokio::test]
 async fn many_at_once_who_come_too_early_are_all_told_so() {
     let service = Service::without_worker().await;
@@ -102,7 +103,7 @@ async fn remove(service: &Service, path: &str) {
     assert_eq!(response.bytes().await.unwrap(), "");
 }
 
-/// The hash of the file that came with the request; the job does not list it.
+/// Returns the hash of the inline input file, which the job does not list.
 async fn sent_along(service: &Service) -> Value {
     let hash = sqlx::query_scalar::<_, String>(
         "select encode(sha256, 'hex') from asset where name = 'sent.txt'",

@@ -1,4 +1,4 @@
-//! Finding jobs, and what they were asked.
+//! Finding jobs, and the requests of jobs.
 
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -35,7 +35,7 @@ async fn a_job_says_what_it_was_asked() {
         "priority": 3, "max_attempts": 2, "metadata": {"order": 7},
     });
     assert_eq!(request, expected);
-    // It can be sent again as it is.
+    // The request can be sent again unchanged.
     let (status, again) = service.post("/v1/jobs", &request).await;
     assert_eq!(status, 202, "{again:#}");
     assert_eq!(again["title"], "Monthly report");

@@ -85,7 +85,7 @@ async fn a_list_is_narrowed_by_status_and_skill() {
         assert_eq!(status, 200, "{filter}");
         assert_eq!(ids(&page).iter().collect::<Vec<_>>(), expected, "{filter}");
     }
-    // A page of a narrowed list goes on where it was.
+    // The cursor of a filtered list continues after the last job.
     let (_, first) = service.get("/v1/jobs?skill=shell&limit=1").await;
     let cursor = first["next_cursor"].as_str().unwrap();
     let (_, next) = service

@@ -9,7 +9,7 @@ use tests::model_server::Reply;
 use crate::support::{Service, scripted};
 
 const BOTH: [&str; 2] = ["anthropic/claude-test", "openai/gpt-test"];
-/// A schema that is refused has one of these: it refers elsewhere, or has a NUL, which no JSON here may have.
+/// Texts in rejected schemas: each contains a reference keyword, or a NUL, which no request body may contain.
 const REFUSED: [&str; 6] = [
     "$ref",
     "$dynamicRef",
@@ -25,15 +25,15 @@ const SUITE: &str = include_str!("../../data/json_schema_suite/schemas.jsonl");
 struct SuiteCase {
     from: String,
     schema: Value,
-    /// A value that matches, if the suite has one.
+    /// A value that matches the schema, if the suite has one.
     #[serde(default, deserialize_with = "present")]
     valid: Option<Value>,
-    /// A value that does not, if the suite has one.
+    /// A value that does not match the schema, if the suite has one.
     #[serde(default, deserialize_with = "present")]
     invalid: Option<Value>,
 }
 
-/// Tells `null` from nothing.
+/// Distinguishes `null` from a missing value.
 fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }
@@ -175,7 +175,7 @@ async fn a_provider_that_can_constrain_a_message_is_given_the_schema() {
             "{request:#}"
         );
         assert!(!request["tools"].to_string().contains("submit_result"));
-        // An older model does not know the field: it is asked without it, and the prompt has the schema.
+        // An older model rejects the field. The request is repeated without it, and the prompt contains the schema.
         let older = format!("older-{field}");
         let refusal =
             Reply::status(400).saying(&format!("{field}: Extra inputs are not permitted"));
@@ -187,7 +187,7 @@ async fn a_provider_that_can_constrain_a_message_is_given_the_schema() {
         let requests = service.model.requests(&older);
         assert!(requests[1].body.get(field).is_none());
         assert!(requests[1].body.to_string().contains("currency"));
-        // Not every schema can be given to a provider.
+        // Not every schema can be sent to a provider.
         let bounded = format!("bounded-{field}");
         service.model.script(
             &bounded,
@@ -235,8 +235,8 @@ async fn schemas_of_the_official_suite_give_valid_results_or_a_typed_failure() {
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
-/// Runs a job whose first answer is the invalid value and whose next is the valid one. Returns whether the schema was
-/// accepted.
+/// Runs a job whose first reply is the invalid value and whose next reply is the valid one. Returns whether the
+/// schema was accepted.
 async fn check_case(service: &Service, number: usize, case: &SuiteCase) -> bool {
     let marker = format!("suite-{number}-");
     let wrong = case

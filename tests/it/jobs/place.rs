@@ -1,4 +1,4 @@
-//! The queue status of a job: why it is not running.
+//! The queue status of a job: the reason why it does not run.
 
 use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};

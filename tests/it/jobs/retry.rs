@@ -99,7 +99,7 @@ async fn a_job_that_is_removed_while_it_is_run_again_is_not_found() {
     }
     let retry = service.request(Method::POST, &format!("/v1/jobs/{id}/retry"));
     let retry = tokio::spawn(Problem::of(retry));
-    // It has found the job, and is about to use it.
+    // The retry has found the job and is about to use it.
     let waits = "select exists (select from pg_stat_activity
                  where datname = current_database() and wait_event_type = 'Lock')";
     until(async || {

@@ -9,7 +9,7 @@ use tests::new_job::new_job;
 
 use crate::support::Service;
 
-/// Of these jobs, the one whose skill nobody has uploaded.
+/// The index of the job whose skill does not exist.
 const WRONG: usize = 17;
 
 #[tokio::test]
@@ -39,7 +39,7 @@ async fn they_take_few_statements_and_what_is_wrong_with_one_keeps_no_other_out(
             Ok(job) => assert_eq!(stored.unwrap().created_at, job.created_at),
             Err(error) => {
                 assert_eq!(number, WRONG, "{error}");
-                assert!(db::skill::is_held(&error), "{error}");
+                assert!(db::skill::is_version_in_use(&error), "{error}");
                 assert!(stored.is_none());
             }
         }

@@ -1,4 +1,4 @@
-//! The chart renders valid manifests, and the program runs as its containers run it.
+//! The Helm chart: it renders valid manifests, and the program runs with the settings of its containers.
 
 use std::path::Path;
 use std::time::Duration;
@@ -61,7 +61,7 @@ fn the_seccomp_and_apparmor_profiles_of_the_chart_are_in_the_repository() {
     assert!(Path::new(ROOT).join("deploy/seccomp.json").is_file());
 }
 
-/// The pod of a component.
+/// Returns the pod of a component.
 fn pod<'a>(manifests: &'a [Value], kind: &str, component: &str) -> &'a Value {
     let name = format!("release-skillet-{component}");
     let found = manifests
@@ -70,8 +70,8 @@ fn pod<'a>(manifests: &'a [Value], kind: &str, component: &str) -> &'a Value {
     &found.unwrap_or_else(|| panic!("no {kind} {name}"))["spec"]["template"]["spec"]
 }
 
-/// A process with the arguments and variables of a container. Only ports, directories and the file store are those of
-/// the test.
+/// A process with the arguments and variables of a container. Only the ports, directories and asset store are those
+/// of the test.
 struct Run {
     process: process::Process,
     arguments: Vec<String>,
@@ -114,7 +114,7 @@ impl Run {
         Self { process, arguments }
     }
 
-    /// The addresses of its ports, by the names that the manifests give them.
+    /// Returns the addresses of the ports, by the names in the manifests.
     fn addresses(&mut self) -> Vec<(String, String)> {
         let mut addresses = Vec::new();
         for (flag, port, before) in [

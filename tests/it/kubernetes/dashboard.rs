@@ -1,4 +1,4 @@
-//! The dashboard of Grafana asks for metrics and labels that the processes have.
+//! The Grafana dashboard: its queries use only metrics and labels that the processes export.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,9 +9,9 @@ use tests::model_server::Reply;
 
 use crate::support::{Service, scripted, until};
 
-/// What the scraper and PromQL add.
+/// Labels that the scraper and PromQL add.
 const ADDED: [&str; 3] = ["namespace", "job", "pod"];
-/// Metrics without a sample until something rare happens, with the labels that other tests prove.
+/// Metrics without a sample until something rare happens, and their labels, which other tests check.
 const RARE: [(&str, &str); 2] = [
     ("skillet_attempts_retried_total", "cause"),
     ("skillet_webhook_attempts_total", "outcome"),
@@ -33,7 +33,7 @@ async fn every_expression_names_metrics_and_labels_that_exist() {
     service
         .run(&scripted("anthropic/claude-test", "counted"))
         .await;
-    // Its price is known.
+    // The price of `script/bash` is known, so this job adds a sample to the cost metric.
     let plain = service.create_shell("true").await;
     service.finished(&plain).await;
     let mut known = Labels::new();
@@ -74,7 +74,7 @@ fn dashboard() -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The labels of each metric of a text of Prometheus.
+/// Returns the labels of each metric in a Prometheus text.
 fn labels_of(text: &str) -> Labels {
     let mut all = Labels::new();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
@@ -109,7 +109,7 @@ fn check(expression: &str, known: &Labels) {
     }
 }
 
-/// The names of an expression: all words that are not in quotes, no variable and no duration.
+/// Returns the names in an expression: all words outside quotes that begin with a letter.
 fn names(expression: &str) -> Vec<&str> {
     let unquoted = expression.split('"').step_by(2);
     let words = unquoted.flat_map(|part| part.split(|it: char| !it.is_alphanumeric() && it != '_'));

@@ -9,7 +9,7 @@ use crate::support::{Service, bash, until};
 
 const ANYWHERE: (&str, &str) = ("SKILLET_METRICS_LISTEN", "127.0.0.1:0");
 
-/// The address of the last worker's probes.
+/// Returns the address of the last worker's probes.
 fn probes(service: &mut Service) -> String {
     let line = service.workers.last_mut().unwrap().first_line();
     let url = line.strip_prefix("metrics at ").unwrap();
@@ -55,7 +55,7 @@ async fn a_draining_worker_is_not_ready_and_still_shows_metrics() {
     let job = service.create_shell("sleep 600").await;
     service.until_event(&job, "tool.started").await;
     service.workers[0].signal(Signal::TERM);
-    let drains = (503, "the worker drains".to_owned());
+    let drains = (503, "the worker is draining".to_owned());
     until(async || ask(&url, "/readyz").await == drains).await;
     assert_eq!(ask(&url, "/healthz").await.0, 200);
     let (status, metrics) = ask(&url, "/metrics").await;
@@ -63,7 +63,7 @@ async fn a_draining_worker_is_not_ready_and_still_shows_metrics() {
         status == 200 && metrics.contains("skillet_worker_slots_used 1"),
         "{metrics}"
     );
-    // Another signal ends it at once.
+    // A second signal ends the worker at once.
     service.workers[0].signal(Signal::TERM);
     let status = service.workers[0].end_within(Duration::from_secs(30)).await;
     assert!(status.unwrap().success(), "{}", service.logs());

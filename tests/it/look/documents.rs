@@ -1,4 +1,4 @@
-//! Documents, pages and films, and images that other tools make.
+//! Documents, pages and videos, and images from other tools.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -7,7 +7,7 @@ use super::{BOTH, images, job, look, png, service, size, with_file};
 use crate::support::log::data;
 use crate::support::{Service, has_program};
 
-/// Runs calls of one job, each in a reply of its own. Returns what each said, and the images of the last request.
+/// Runs the calls of one job, one per reply. Returns the outputs of the calls, and the images in the last request.
 async fn looked(
     service: &Service,
     marker: &str,
@@ -135,7 +135,7 @@ async fn a_tall_image_is_shown_in_parts() {
     assert!(width > height / 2, "{width} × {height}");
 }
 
-/// Makes a file of each kind that has no look of its own.
+/// Creates a Markdown, CSV, JSON, font, audio and EPUB file.
 const MAKE: &str = r##"set -e
 printf -- '---\ntitle: x\n---\n# Tea sales\n\n- [x] green\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n![grey](grey.png)\n' > a.md
 printf 'month;sum;note\n2024-01;1.200,50;"a;b"\n2024-02;980\n' > t.csv

@@ -1,4 +1,4 @@
-//! Images in tool results through a mock of both providers that others wrote.
+//! Images in tool results with a third-party mock of both providers.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -13,14 +13,14 @@ use crate::support::{Service, has_program, is_all_required};
 /// The exit status of a program that could not install what it needs.
 const CANNOT_INSTALL: i32 = 69;
 
-/// A program that serves until it is dropped.
+/// A server process that runs until it is dropped.
 struct ForeignServer {
     url: String,
     _process: Child,
 }
 
 impl ForeignServer {
-    /// Starts a program, whose first line of output is its address. `None` if it cannot be installed here.
+    /// Starts a program that prints its address on the first line. Returns `None` if it cannot be installed here.
     async fn start(mut command: Command) -> Option<Self> {
         let mut process = command
             .stdin(Stdio::null())
@@ -41,7 +41,7 @@ impl ForeignServer {
         None
     }
 
-    /// A service whose providers are this server.
+    /// Starts a service whose providers are this server.
     async fn service(&self) -> Service {
         let openai = format!("{}/v1", self.url);
         let environment = [

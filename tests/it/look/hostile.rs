@@ -1,4 +1,4 @@
-//! Files that harm who looks at them.
+//! Hostile files for `look_at`.
 
 use std::net::TcpListener;
 
@@ -13,7 +13,7 @@ use crate::support::{Service, has_program};
 const BOMB: &str = "89504e470d0a1a0a0000000d4948445200007530000075300802000000e9456fed0000000b49444154789c6360\
     c00700001e0001f6fde9960000000049454e44ae426082";
 
-/// Looks at a file. Returns the result, and the sizes of the images that the model saw.
+/// Looks at a file. Returns the result, and the sizes of the images that the model received.
 async fn looked_at(service: &Service, name: &str, content: Vec<u8>) -> (Value, Vec<(u32, u32)>) {
     let marker = format!("hostile-{}", name.replace('.', "-"));
     service
@@ -45,12 +45,12 @@ async fn images_that_are_none_or_too_large_are_refused_with_the_reason() {
         (
             "list.bin",
             vec![0, 159, 146, 150],
-            "shows nothing to look at: it is application/octet-stream",
+            "cannot be displayed: it is application/octet-stream",
         ),
         (
             "none.zip",
             b"PK\x03\x04\x14\0\0\0".to_vec(),
-            "shows nothing to look at",
+            "cannot be displayed: it is",
         ),
     ];
     for (name, content, words) in cases {

@@ -1,4 +1,4 @@
-//! Images of tool results after a worker was killed.
+//! Images of tool results after the worker was killed.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -43,7 +43,7 @@ async fn another_worker_shows_the_images_that_the_model_still_saw() {
         assert_eq!(images(before).len(), 4);
         assert_eq!(images(before), images(after));
         assert_eq!(service.model.violations(), [""; 0]);
-        // They go with the job.
+        // The images are deleted when the job ends.
         let kept = service.home.path().join("assets/workspaces");
         until(async || !kept.exists()).await;
     }

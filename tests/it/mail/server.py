@@ -1,6 +1,6 @@
-"""A mail server for tests: what comes by SMTP is in the INBOX that IMAP shows. All in memory.
+"""A mail server for tests. Mail that it receives by SMTP is in the INBOX that it serves by IMAP, in memory.
 
-Prints the two ports. Knows one account, and no encryption.
+Prints the two ports. Has one account, and no encryption.
 """
 
 import email

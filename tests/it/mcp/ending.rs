@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Bench, program};
 use crate::support::{WAIT_AT_GATE, open_gates, processes_with, until};
 
-/// A program that is found by its argument, among all processes.
+/// Returns a server whose process can be found by its argument.
 fn marked(mark: &str) -> Value {
     json!({"name": "srv", "command": ["python3", "server.py", mark]})
 }

@@ -37,7 +37,7 @@ async fn all_that_is_wrong_is_said_with_its_place() {
         ),
         (
             "/mcp_servers/1/url",
-            "must have no credentials in it: put them into a header, as a secret",
+            "must not contain credentials: put them into a header, as a secret",
         ),
         (
             "/mcp_servers/2/name",
@@ -53,7 +53,7 @@ async fn all_that_is_wrong_is_said_with_its_place() {
         ),
         (
             "/mcp_servers/3/name",
-            "is there already",
+            "is a duplicate",
         ),
         (
             "/mcp_servers/3/headers/A",
@@ -66,7 +66,10 @@ async fn all_that_is_wrong_is_said_with_its_place() {
         .map(|n| json!({"name": format!("s{n}"), "command": ["a"]}))
         .collect();
     let problem = refused(&service, json!(many)).await;
-    assert_eq!(problem.errors(), [("/mcp_servers", "must be at most 8")]);
+    assert_eq!(
+        problem.errors(),
+        [("/mcp_servers", "must have at most 8 servers")]
+    );
     let problem = refused(&service, json!([{"name": "a", "comand": ["b"]}])).await;
     assert_eq!(problem.errors()[0].0, "/mcp_servers/0/comand");
 }
@@ -116,7 +119,8 @@ async fn a_server_is_given_back_as_it_was_put_and_hooks_may_name_its_tools() {
       }
     ]
     "#);
-    // The same again is no new version, and what was stored before there were servers still reads.
+    // The same agent again creates no new version. A version that was stored before `mcp_servers` existed can still
+    // be read.
     let put = service.request(Method::PUT, "/v1/agents/a").json(&body);
     assert_eq!(put.send().await.unwrap().status(), 200);
     let forget = "update agent_version set settings = (settings::jsonb - 'mcp_servers')::json";

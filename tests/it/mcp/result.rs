@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::site::Site;
 use super::{Bench, TOKEN, program, program_with};
 
-/// The tools that the model was offered with a job's first request.
+/// Returns the tools that the first request of a job offers to the model.
 fn offered(bench: &Bench, marker: &str) -> Vec<Value> {
     let request = &bench.service.model.requests(marker)[0];
     request["tools"].as_array().unwrap().clone()
@@ -46,10 +46,11 @@ async fn its_tools_are_called_like_any_other() {
     ran[5].assert("error", "- /txt: is not known; there are: text");
     let seen = "look:\n[an image is in the workspace file .skillet/7-1.png: 16 bytes, image/png]\n\
                 [file:///a.bin is in the workspace file .skillet/7-2.bin: 2 bytes, application/octet-stream]\n\
-                [an image came damaged]\n[a link to b: file:///b]";
+                [an image is damaged]\n[a link to b: file:///b]";
     ran[6].assert("ok", seen);
     assert!(ran[8].output.len() < 60_000 && ran[8].output.contains("all 200000 bytes"));
-    // A model's reply, a person's words and directories are not to be had; and nobody made it hang.
+    // The server gets an error when it requests a model reply, user input or directories, and none of its requests
+    // hangs.
     ran[9].assert("ok", "[-32601, -32601, -32601, -32601, {}]");
     ran[10].assert("ok", "/workspace 1000 ");
     assert!(!ran[10].output.contains("reached"), "{:?}", ran[10]);
@@ -105,7 +106,7 @@ async fn names_that_no_provider_takes_are_made_so_and_what_cannot_be_called_is_l
     let calls = [(&*first, json!({})), (&*second, json!({}))];
     let id = bench.begin(&calls, json!({})).await;
     let ended = bench.end(id).await;
-    // The server knows them not; but which of them was meant, it was told.
+    // The server does not implement these tools, but the log shows that each name was resolved correctly.
     assert_eq!(ended.calls.len(), 2, "{:#}", ended.job);
     let events = bench.service.events(&ended.id).await;
     let started = crate::support::log::data(&events, "tool.started");
@@ -114,7 +115,7 @@ async fn names_that_no_provider_takes_are_made_so_and_what_cannot_be_called_is_l
     assert_eq!(started[1]["tool"], canonical("b"));
     let warnings = crate::support::log::data(&events, "log");
     let warning = warnings[0]["message"].as_str().unwrap();
-    assert!(warning.starts_with("the MCP server `srv`: 98 of its tools are left out: `echo` is there twice; `no name` has a name"), "{warning}");
+    assert!(warning.starts_with("the MCP server `srv`: 98 of its tools are left out: `echo` is listed twice; `no name` has a name"), "{warning}");
 
     let tools = offered(&bench, "mcp-0");
     assert_eq!(tools.len(), 128);

@@ -1,4 +1,4 @@
-"""An MCP server on standard input and output, as good or as bad as its argument asks it to be."""
+"""An MCP server on standard input and output. Its argument selects the valid or invalid behaviour."""
 
 import base64
 import json
@@ -36,7 +36,7 @@ def read():
 
 
 def ask(method, params):
-    """Asks the client, as a hostile server does that wants more than it is asked for."""
+    """Sends a request to the client, as a hostile server does that wants more than the result of a call."""
     send({"id": "mine", "method": method, "params": params})
     while True:
         message = read()

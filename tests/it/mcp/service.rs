@@ -11,7 +11,7 @@ fn at(site: &Site, path: &str) -> Value {
     json!({"name": "srv", "url": site.url(path)})
 }
 
-/// One that gets a secret in a header.
+/// Returns a server that receives a secret in a header.
 fn trusted(site: &Site, path: &str) -> Value {
     let headers = json!({"Authorization": "Bearer {{secret:TOKEN}}"});
     json!({"name": "srv", "url": site.url(path), "headers": headers})
@@ -111,10 +111,13 @@ async fn a_job_fails_whose_server_is_not_one() {
         ),
         (
             "closed",
-            "127.0.0.1 answered 401 Unauthorized: it wants another authorization",
+            "127.0.0.1 answered 401 Unauthorized: check the credentials",
         ),
         ("broken", "127.0.0.1 answered 500 Internal Server Error"),
-        ("page", "127.0.0.1 answered with what is no message"),
+        (
+            "page",
+            "127.0.0.1 sent a response that is not an MCP message",
+        ),
     ] {
         bench.serve(&[trusted(&site, path)], json!({})).await;
         let error = bench.fail().await;

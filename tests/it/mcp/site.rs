@@ -17,16 +17,16 @@ pub(super) struct Site {
 struct Shared {
     sessions: AtomicUsize,
     seen: Mutex<Vec<Seen>>,
-    /// The id of the call whose answer is still to come.
+    /// The id of the call whose response is pending.
     owed: Mutex<Value>,
 }
 
-/// A request.
+/// A request that the server received.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
-    /// The method of HTTP, and what was asked for.
+    /// The HTTP method and the MCP method.
     pub(super) what: String,
-    /// Head of the request, in lower case.
+    /// The head of the request, in lower case.
     pub(super) head: String,
 }
 
@@ -49,7 +49,7 @@ impl Site {
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 let shared = shared.clone();
-                // A client that goes away in the middle is what some of the tests are about.
+                // In some tests, the client disconnects early.
                 std::thread::spawn(move || serve(stream, &shared));
             }
         });
@@ -64,14 +64,14 @@ impl Site {
         self.address.port()
     }
 
-    /// The requests so far.
+    /// Returns the requests so far.
     pub(super) fn seen(&self) -> Vec<Seen> {
         self.shared.seen.lock().unwrap().clone()
     }
 }
 
 impl Seen {
-    /// The value of a header.
+    /// Returns the value of a header.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         header(&self.head, name)
     }
@@ -170,7 +170,8 @@ fn answer(stream: &mut TcpStream, request: &Request, shared: &Shared) -> std::io
     }
 }
 
-/// Calls of tools. What every one of them says is who called.
+/// Responds to tool calls. The default result contains the credentials, the session and the protocol version of the
+/// request.
 fn call(stream: &mut TcpStream, path: &str, request: &Request) -> std::io::Result<()> {
     let told = |name| header(&request.head, name).unwrap_or("none");
     let text = format!(

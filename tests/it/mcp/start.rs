@@ -28,11 +28,11 @@ async fn a_job_fails_whose_server_does_not_start_and_says_which_and_why() {
     for (server, words) in [
         (
             program_with("broken", broken),
-            "it ended with exit code 7; it said: no [secret TOKEN] is good enough",
+            "it ended with exit code 7; stderr: no [secret TOKEN] is good enough",
         ),
         (
             not_there,
-            "it ended with exit code 127; it said: bash: line 1: exec: no-such-program: not found",
+            "it ended with exit code 127; stderr: bash: line 1: exec: no-such-program: not found",
         ),
         (program("html"), "it ended with exit code 0"),
         (program("endless"), "it "),
@@ -84,7 +84,7 @@ async fn one_that_says_nothing_is_given_up_at_last_and_with_the_job() {
     let error = bench.end(patient).await.job["error"].clone();
     assert_eq!(
         error["message"],
-        "the MCP server `srv` did not start: it has not said within 30 s which tools it has"
+        "the MCP server `srv` did not start: it did not list its tools within 30 s"
     );
 }
 

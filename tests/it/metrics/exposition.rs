@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// Values by name and labels, as they are written.
+/// Values by series, which is the name and the labels as written.
 pub(super) type Samples = BTreeMap<String, f64>;
 
-/// Reads all of it.
+/// Parses the whole text.
 ///
 /// # Panics
 ///
-/// If anything is not as it has to be.
+/// If the text is invalid.
 pub(super) fn parse(text: &str) -> Samples {
     let body = text.strip_suffix("# EOF\n").expect("it ends with EOF");
     let mut families: HashMap<&str, &str> = HashMap::new();
@@ -62,18 +62,18 @@ pub(super) fn parse(text: &str) -> Samples {
     samples
 }
 
-/// Whether it has our prefix, or that of what all programs show of themselves.
+/// Whether the metric has the prefix of this service or that of the standard process metrics.
 fn is_ours(name: &str) -> bool {
     ["skillet_", "process_"]
         .iter()
         .any(|prefix| name.starts_with(prefix))
 }
 
-/// Checks the text format 0.0.4: each sample follows the type of its family, which has the name of the sample.
+/// Checks the text format 0.0.4: each sample follows the type line of its family and has the name of the family.
 ///
 /// # Panics
 ///
-/// If anything is not as it has to be.
+/// If the text is invalid.
 pub(super) fn check_plain(text: &str) {
     let mut families = HashSet::new();
     let mut family = ("", "");
@@ -125,7 +125,7 @@ fn check_labels(labels: &str) {
     }
 }
 
-/// Buckets grow, and the last has all.
+/// Checks that bucket counts increase, and that the last bucket counts all samples.
 fn check_histograms(samples: &Samples, families: &HashMap<&str, &str>) {
     for (family, _) in families.iter().filter(|(_, kind)| **kind == "histogram") {
         let mut buckets: HashMap<String, Vec<(f64, f64)>> = HashMap::new();

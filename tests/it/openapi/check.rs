@@ -1,4 +1,4 @@
-//! The document before linters, and the service before a fuzzer that reads the document.
+//! Linters for the document, and a fuzzer that tests the service against the document.
 
 use reqwest::Method;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::document;
 use crate::support::{Service, has_program, run_script};
 
-/// Redocly, Spectral and Schemathesis, by `openapi/check/run`.
+/// Runs Redocly, Spectral and Schemathesis with `openapi/check/run`.
 #[tokio::test]
 async fn linters_and_a_fuzzer_find_nothing_wrong() {
     if !has_program("npm") || !has_program("python3") {
@@ -16,7 +16,7 @@ async fn linters_and_a_fuzzer_find_nothing_wrong() {
     run_script(&service, "openapi/check/run", &[&service.url]).await;
 }
 
-/// What differs is how streams are described.
+/// The only difference is the description of the streams.
 #[tokio::test]
 async fn the_document_of_version_3_2_describes_the_events_of_streams() {
     let service = Service::without_worker().await;

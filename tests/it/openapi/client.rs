@@ -2,7 +2,7 @@
 
 use crate::support::{Service, has_program, run_script};
 
-/// What each of them prints, whatever its language.
+/// The output of each client, in any language.
 const TOLD: [&str; 5] = [
     "job completed done",
     "tool ok",

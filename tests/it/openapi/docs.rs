@@ -8,7 +8,7 @@ use crate::support::Service;
 #[tokio::test]
 async fn the_pages_come_whole_and_from_here() {
     let service = Service::without_worker().await;
-    // Followed as a browser does.
+    // Load the page and its script, as a browser does.
     let page = get(&service, "/docs").await;
     let response = service
         .anonymous(Method::GET, "/docs/")

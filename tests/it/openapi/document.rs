@@ -12,7 +12,7 @@ use crate::support::problem::Problem;
 const PUBLISHED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../openapi/openapi.json");
 const ROUTES: &str = include_str!("../../../api/src/routes.rs");
 
-/// An operation with its place.
+/// An operation with its path and method.
 struct Operation<'a> {
     path: &'a str,
     method: Method,
@@ -140,7 +140,7 @@ async fn every_union_tells_its_variants_apart() {
         let Some(variants) = value["oneOf"].as_array() else {
             return;
         };
-        // Something or nothing needs no telling apart.
+        // A union of one type and `null` needs no discriminator.
         if variants
             .iter()
             .filter(|variant| variant["type"] != "null")
@@ -244,7 +244,7 @@ fn operations(document: &Value) -> Vec<Operation<'_>> {
     all.collect()
 }
 
-/// The names of an operation's parameters in the path, the query or the header.
+/// Returns the names of an operation's parameters in the path, the query or the header.
 fn parameters<'a>(operation: &'a Value, place: &str) -> BTreeSet<&'a str> {
     let all = operation["parameters"].as_array().into_iter().flatten();
     let here = all.filter(|parameter| parameter["in"] == place);
@@ -259,14 +259,14 @@ fn in_braces(path: &str) -> BTreeSet<&str> {
         .collect()
 }
 
-/// The values that the schema allows a property, which may be in a part of it.
+/// Returns the values that the schema or a part of it allows for a property.
 fn tag_values<'a>(schema: &'a Value, property: &str) -> Option<&'a Value> {
     let own = schema.pointer(&format!("/properties/{property}/enum"));
     let mut parts = schema["allOf"].as_array().into_iter().flatten();
     own.or_else(|| parts.find_map(|part| tag_values(part, property)))
 }
 
-/// Shows every value within to `look`.
+/// Calls `look` for the value and for each value inside it.
 fn each(value: &Value, look: &mut impl FnMut(&Value)) {
     look(value);
     match value {

@@ -10,7 +10,7 @@ use super::document;
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key, send};
 
-/// A whole number in a body: its place, and its range.
+/// An integer in a body: its pointer and its range.
 struct Whole {
     pointer: String,
     low: i64,
@@ -53,7 +53,7 @@ async fn a_whole_number_may_be_written_with_a_fraction_and_has_a_range() {
     assert!(checked >= 20, "{checked} numbers");
 }
 
-/// The JSON bodies of operations, with their schemas.
+/// Returns the JSON bodies of operations, with their schemas.
 fn bodies(document: &Value) -> Vec<(String, Method, &Value)> {
     let mut bodies = Vec::new();
     for (path, operations) in document["paths"].as_object().unwrap() {
@@ -97,7 +97,7 @@ fn find_whole(document: &Value, schema: &Value, pointer: String, found: &mut Vec
     }
 }
 
-/// A body that is accepted, with everything in it that has numbers.
+/// Returns a valid body with all objects that contain numbers.
 fn base(path: &str) -> Value {
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "limits": {}});
     let last = path.rsplit('/').next().unwrap();
@@ -115,7 +115,7 @@ fn base(path: &str) -> Value {
     }
 }
 
-/// A schedule under a name of its own.
+/// Returns a schedule with a unique name.
 fn schedule(job: &Value) -> Value {
     json!({"name": ScheduleId::new().to_string(), "interval_seconds": 3600, "job": job})
 }
@@ -126,7 +126,7 @@ fn with(mut body: Value, pointer: &str, value: Value) -> Value {
     body
 }
 
-/// The path with names and ids that are there.
+/// Replaces the placeholders of the path with names and ids that exist.
 async fn fill(service: &Service, key: &str, path: &str) -> String {
     if path.contains("{job_id}") {
         let later = json!({"skill": "shell", "model": "script/bash", "prompt": "x", "run_at": "2126-01-01T00:00:00Z"});
@@ -164,7 +164,7 @@ async fn every_example_can_be_sent_as_it_is() {
     let service = Service::start().await;
     let document = document(&service).await;
     service.model.script_with("page", |_| Reply::text("Done."));
-    // The limits of an example are not to hold for the next.
+    // The examples set limits on the first tenant. The requests use another tenant, so the limits do not apply.
     let key = create_key(&service.pool, "reader", &[Scope::Jobs, Scope::Admin]).await;
     let mut sent = 0;
     for (path, method, body) in bodies(&document) {
@@ -180,7 +180,7 @@ async fn every_example_can_be_sent_as_it_is() {
             let request = service.anonymous(method.clone(), &path).bearer_auth(&key);
             let mut example = example.clone();
             if path == "/v1/session" {
-                // No document has a key that works.
+                // The document does not contain a valid key.
                 example["key"] = json!(key);
             }
             let answer = request.json(&example).send().await.unwrap();
@@ -193,7 +193,7 @@ async fn every_example_can_be_sent_as_it_is() {
     assert!(sent >= 12, "{sent} examples");
 }
 
-/// The path of an approval that waits.
+/// Returns the path of a pending approval.
 async fn ask(service: &Service, key: &str) -> String {
     let script = [
         Reply::call("shell_exec", json!({"command": "true"})),

@@ -1,4 +1,4 @@
-//! Responses: real answers match their schemas, without additional fields.
+//! Responses: real responses match their schemas, without additional fields.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::support::{Service, bash, scripted};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// The document, in which no schema allows what it does not name.
+/// The document, changed so that its schemas allow no additional fields.
 struct Schemas(Value);
 
 impl Schemas {
@@ -24,7 +24,7 @@ impl Schemas {
         let schemas = document["components"]["schemas"].as_object_mut().unwrap();
         for (name, schema) in schemas {
             let is_object = schema.get("properties").is_some() || schema.get("allOf").is_some();
-            // A part of another does not know what the other adds.
+            // A schema that is part of another does not know the fields that the other adds.
             if is_object && !parts.contains(name) {
                 schema["unevaluatedProperties"] = json!(false);
             }
@@ -32,7 +32,7 @@ impl Schemas {
         Self(document)
     }
 
-    /// What is wrong with the value.
+    /// Returns the validation errors of the value.
     fn errors(&self, schema: &str, value: &Value) -> Vec<String> {
         let mut root = self.0.clone();
         root["$ref"] = json!(format!("#/components/schemas/{schema}"));
@@ -175,7 +175,7 @@ async fn every_type_of_event_is_as_the_document_says() {
         let types = page["data"].as_array().unwrap().iter();
         seen.extend(types.map(|event| event["type"].as_str().unwrap().to_owned()));
     }
-    // An entry in the place of live output that was removed by its retention: the tests of that look at it.
+    // The event that replaces live output after its retention. Other tests check it.
     seen.insert(EventKind::LogTrimmed.as_str().to_owned());
     let known: BTreeSet<_> = EventData::TYPES
         .iter()
@@ -185,7 +185,7 @@ async fn every_type_of_event_is_as_the_document_says() {
     assert_eq!(unseen, [""; 0], "{}", service.logs());
 }
 
-/// A job that waited for a person.
+/// Creates a job that waits for an approval.
 async fn allowed(service: &Service, schemas: &Schemas) -> String {
     let script = [
         Reply::call("shell_exec", json!({"command": "true"})),
@@ -211,7 +211,7 @@ async fn allowed(service: &Service, schemas: &Schemas) -> String {
     job
 }
 
-/// A job that thinks, speaks, runs a command, and gives one file and tries to give another.
+/// Creates a job that thinks, replies, runs a command, creates one output and fails to create another.
 async fn made(service: &Service) -> String {
     let script = [
         Reply::thinking("I need a file.")
@@ -227,7 +227,7 @@ async fn made(service: &Service) -> String {
     service.create(&body).await
 }
 
-/// A job under a budget whose model first breaks off and then declines.
+/// Creates a job with a token budget whose model breaks off its first reply and rejects the second request.
 async fn paid(service: &Service) -> String {
     let script = [
         Reply::text("This will not be whole.").cut_after(3),
@@ -239,7 +239,7 @@ async fn paid(service: &Service) -> String {
     service.create(&body).await
 }
 
-/// A job that looks at more images than stay in view.
+/// Creates a job that looks at more images than stay in the context.
 async fn looked(service: &Service) -> String {
     service
         .model
@@ -258,14 +258,14 @@ async fn looked(service: &Service) -> String {
     service.create(&body).await
 }
 
-/// A job that ends with a warning.
+/// Creates a job that ends with a warning.
 async fn cut_short(service: &Service) -> String {
     let mut body = json!({"skill": "shell", "model": "script/bash", "prompt": bash("true")});
     body["limits"] = json!({"max_iterations": 1});
     service.create(&body).await
 }
 
-/// A job that says more than its model can read.
+/// Creates a job whose conversation is longer than the context of its model.
 async fn summed_up(service: &Service) -> String {
     service.model.script_conversation("tiny", |request| {
         match (request["tools"].is_null(), request.turn()) {
@@ -286,7 +286,7 @@ async fn summed_up(service: &Service) -> String {
     service.create(&body).await
 }
 
-/// A job that its worker hands back when it leaves, and that is cancelled then.
+/// Creates a job that its worker requeues on shutdown, and then cancels it.
 async fn handed_over(service: &mut Service) -> String {
     service.model.script("long", [Reply::stall()]);
     let job = service.create(&scripted(CLAUDE, "long")).await;
@@ -301,7 +301,7 @@ async fn handed_over(service: &mut Service) -> String {
     job
 }
 
-/// The schemas that others are made of with `allOf`.
+/// Returns the schemas that other schemas include with `allOf`.
 fn parts(document: &Value) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut values = vec![document];

@@ -9,7 +9,7 @@ use tests::replication::ReplicatedPostgres;
 use super::start;
 use crate::support::{PROGRAM, Service, has_program, until};
 
-/// The exit status and the findings.
+/// Runs `skillet doctor`, and returns the exit status and the findings.
 fn doctor(url: &str, variables: &[(&str, &str)]) -> (Option<i32>, Vec<Value>) {
     let output = Command::new(PROGRAM)
         .args(["doctor", "--json", "--database", url])
@@ -23,7 +23,7 @@ fn doctor(url: &str, variables: &[(&str, &str)]) -> (Option<i32>, Vec<Value>) {
     (output.status.code(), findings)
 }
 
-/// The status and the remedy of the finding that says this.
+/// Returns the status and the remedy of the finding with this text.
 fn finding<'a>(findings: &'a [Value], what: &str) -> (&'a str, &'a str) {
     let found = findings
         .iter()
@@ -36,7 +36,7 @@ fn finding<'a>(findings: &'a [Value], what: &str) -> (&'a str, &'a str) {
 #[tokio::test]
 async fn settings_that_lose_data_fail_with_the_remedy() {
     let service = Service::without_worker().await;
-    // The server of the tests need not survive a power cut.
+    // The test server does not have to survive a power failure.
     let (code, findings) = doctor(&service.database_url, &[]);
     assert_eq!(code, Some(1));
     let (status, remedy) = finding(&findings, "fsync = off");
@@ -46,7 +46,7 @@ async fn settings_that_lose_data_fail_with_the_remedy() {
     assert_eq!(finding(&findings, "no connection pooler").0, "good");
     assert_eq!(finding(&findings, "max_connections = 200").0, "good");
     assert_eq!(finding(&findings, "the clocks differ by 0.0").0, "good");
-    assert_eq!(finding(&findings, "this user can make tables").0, "good");
+    assert_eq!(finding(&findings, "this user can create tables").0, "good");
 
     assert_eq!(finding(&findings, "the schema is up to date").0, "good");
     assert_eq!(finding(&findings, "notifications arrive").0, "good");
@@ -97,7 +97,7 @@ async fn a_database_that_cannot_be_reached_or_written_is_named() {
     let (_, findings) = doctor(&url, &[]);
     let drop = sqlx::query(sqlx::AssertSqlSafe(format!("drop role {role}")));
     drop.execute(&service.pool).await.unwrap();
-    let (status, remedy) = finding(&findings, "this user cannot make tables");
+    let (status, remedy) = finding(&findings, "this user cannot create tables");
     assert_eq!(status, "bad");
     assert!(remedy.contains("grant create on schema public"), "{remedy}");
 }

@@ -1,4 +1,4 @@
-//! A service whose processes share sessions by a pooler in transaction mode.
+//! A service whose processes share database sessions through a pooler in transaction mode.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -10,10 +10,11 @@ use crate::support::log::{assert_whole, data};
 use crate::support::{Service, follow_through, has_program, until};
 
 const CLAUDE: &str = "anthropic/claude-test";
-/// Connections to the server, fewer than the processes open to the pooler.
+/// Connections of the pooler to the server. The processes open more connections to the pooler.
 const CONNECTIONS: u32 = 5;
 
-/// An API and two workers that reach their database by the pooler, and for notifications directly, or not at all.
+/// Starts an API and two workers that use the database through the pooler. Notifications use a direct connection or
+/// none.
 async fn pooled(listens: bool) -> (PgBouncer, Service) {
     let mut service = Service::without_worker().await;
     let pooler = PgBouncer::start(&service.database_url, "transaction", CONNECTIONS).unwrap();
@@ -58,7 +59,7 @@ async fn without_notifications_all_works_too() {
 }
 
 async fn assert_all_works(service: &mut Service) {
-    // Many at once, so that each session serves several processes.
+    // Many concurrent jobs, so that each session serves several processes.
     let mut jobs = Vec::new();
     for number in 0..12 {
         jobs.push(service.create_shell(&format!("echo {number}")).await);
@@ -125,7 +126,7 @@ async fn assert_all_works(service: &mut Service) {
     assert_eq!(service.model.violations(), [""; 0]);
 }
 
-/// The sessions of the service in its database that match.
+/// Returns the number of the service's database sessions that match the condition.
 async fn sessions(service: &Service, condition: &str) -> i64 {
     let count = format!(
         "select count(*) from pg_stat_activity

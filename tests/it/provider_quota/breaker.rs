@@ -40,12 +40,12 @@ async fn a_provider_that_keeps_failing_is_not_asked_until_a_probe_succeeds() {
     .await;
     assert!(asked() >= 5, "{}", asked());
 
-    // For as long as the test likes.
+    // Keep the circuit open until the test changes it.
     sqlx::query("update provider_account set open_until = now() + interval '1 hour' where provider = 'anthropic'")
         .execute(&service.pool)
         .await
         .unwrap();
-    // Each worker knows it a second later at most.
+    // Each worker learns about it within a second.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let before = asked();
     for _ in 0..4 {
@@ -56,7 +56,8 @@ async fn a_provider_that_keeps_failing_is_not_asked_until_a_probe_succeeds() {
     let job = service.create(&scripted(CLAUDE, "failing")).await;
     let events = service.until_event(&job, "job.retrying").await;
     let message = &data(&events, "job.retrying")[0]["message"];
-    let start = "the provider `anthropic` has failed repeatedly and is not asked for another ";
+    let start =
+        "the provider `anthropic` has failed repeatedly and receives no requests for another ";
     assert!(message.as_str().unwrap().starts_with(start), "{message}");
     assert_eq!(asked(), before, "not even without a fallback");
 

@@ -1,4 +1,4 @@
-//! Calls in progress at once.
+//! Limits on concurrent model calls.
 
 use serde_json::json;
 use tests::model_server::Reply;

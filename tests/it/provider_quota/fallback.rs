@@ -1,4 +1,4 @@
-//! The next model of a job answers when the provider of one before is out of reach.
+//! Fallback to the next model of a job when a provider is unavailable.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::{Service, scripted};
 
 #[tokio::test]
 async fn the_next_model_answers_at_once_and_no_attempt_is_lost() {
-    // Nobody listens there, and nobody may.
+    // Nothing listens on this port.
     let mut service = Service::with_environment(&[
         ("ANTHROPIC_BASE_URL", "http://127.0.0.1:1"),
         (
@@ -29,7 +29,7 @@ async fn the_next_model_answers_at_once_and_no_attempt_is_lost() {
     let job = service.run(&body).await;
     assert_eq!(job["status"], "completed", "{job:#}");
     assert_eq!((&job["model"], &job["attempt"]), (&json!(GPT), &json!(1)));
-    // 1,000 tokens at a dollar for a million, and 100 at ten.
+    // 1,000 input tokens at $1 per million, and 100 output tokens at $10 per million.
     assert_eq!(job["usage"]["cost_usd"], 0.002);
     let id = job["id"].as_str().unwrap();
     let events = service.events(id).await;
@@ -96,7 +96,7 @@ async fn a_conversation_goes_from_one_wire_format_to_the_other_and_back() {
     let models = data(&events, "message.completed");
     let models: Vec<_> = models.iter().map(|message| &message["model"]).collect();
     assert_eq!(models, [CLAUDE, GPT, CLAUDE]);
-    // Each model gets what the other one did, and its own thoughts only.
+    // Each model receives the messages of the other one, but only its own thoughts.
     let requests = service.model.requests("both-wires");
     let sent: Vec<_> = requests
         .iter()

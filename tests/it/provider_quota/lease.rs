@@ -95,7 +95,7 @@ async fn workers_share_the_calls_in_progress() {
     assert_eq!(all.may_run, Some(4));
     let none = lease(&service, second, &limits, &calls(10, 0.0)).await;
     assert_eq!(none.may_run, Some(0));
-    // Two of the first worker's calls have ended. Others wait, so it gets no new ones in their place.
+    // Two calls of the first worker have ended. Other workers wait, so the first worker gets no new calls.
     let busy = QuotaDemand {
         running: 2,
         waiting: 8,
@@ -107,7 +107,7 @@ async fn workers_share_the_calls_in_progress() {
     );
     let half = lease(&service, second, &limits, &calls(10, 0.0)).await;
     assert_eq!(half.may_run, Some(2));
-    // The first falls silent.
+    // The first worker becomes silent.
     sqlx::query(
         "update provider_slice set expires_at = now() - interval '1 second' where worker_id = $1",
     )

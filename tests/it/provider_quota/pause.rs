@@ -1,4 +1,4 @@
-//! A pause that a provider asks for holds for all workers.
+//! Pauses that a provider requests, which apply to all workers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -41,7 +41,7 @@ async fn what_one_worker_is_told_the_others_know() {
     assert_eq!(requests.len(), 3);
     for later in &requests[1..] {
         let waited = later.at - requests[0].at;
-        // The two clocks are read at different moments.
+        // The two clocks are read at different times.
         assert!(waited + Duration::from_millis(50) >= PAUSE, "{waited:?}");
     }
     let events = service.events(&second).await;
@@ -66,14 +66,14 @@ async fn a_long_pause_leaves_the_slot_to_others_and_counts_no_attempt() {
             Reply::status(429).retry_after(1)
         }
     });
-    // The account, and then a pause that another worker was told.
+    // The job creates the account row. Then simulate a pause that another worker received.
     let warm = service.run(&scripted(CLAUDE, "long")).await;
     assert_eq!(warm["status"], "completed");
     sqlx::query("update provider_account set paused_until = now() + interval '10 minutes'")
         .execute(&service.pool)
         .await
         .unwrap();
-    // What is known of the account is a second old at most.
+    // Workers cache the state of the account for at most a second.
     tokio::time::sleep(Duration::from_millis(1100)).await;
     let job = service.create(&scripted(CLAUDE, "long")).await;
     let events = service.until_event(&job, "job.retrying").await;

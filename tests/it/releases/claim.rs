@@ -25,7 +25,7 @@ async fn a_job_that_a_worker_cannot_read_is_handed_back_alone_and_waits_for_one_
     let metadata = "update job set metadata = '[1]' where id = $1";
     execute(&service, metadata, &newer[2]).await;
 
-    // One claim takes them all.
+    // One claim takes all of these jobs.
     service.add_worker(&[("SKILLET_SLOTS", "8")]).await;
     for (number, job) in others.iter().enumerate() {
         let ended = service.finished(job).await;
@@ -47,7 +47,7 @@ async fn a_job_that_a_worker_cannot_read_is_handed_back_alone_and_waits_for_one_
     let model = &listed["data"][4]["model"];
     assert_eq!(model, "the model of the next release");
 
-    // As a worker of the next release, this one can read the job. Nothing of what was in vain counts against it.
+    // Simulate a worker that can read the job. The earlier unreadable claims do not count against the job.
     restore(&service, &newer[0]).await;
     let due = "update run set run_at = now(), unreadable = 18 where job_id = $1";
     execute(&service, due, &newer[0]).await;

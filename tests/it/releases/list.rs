@@ -1,4 +1,4 @@
-//! Lists with an entry that the next release has stored.
+//! Lists that contain an entry of the next release.
 
 use reqwest::Method;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Logs with entries of the next release.
+//! Logs that contain entries of the next release.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -12,7 +12,7 @@ use crate::support::{Service, scripted, until};
 
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// A block of the next release in each reply of the job's log.
+/// Changes each text block in the job's log to a block type of the next release.
 const NEWER_REPLY: &str = r#"update job_event set data = replace(data::text, '"type":"text"', '"type":"hologram"')::json
     where job_id = $1 and type = 'message.completed'"#;
 
@@ -54,7 +54,7 @@ async fn an_orphan_whose_log_cannot_be_read_does_not_keep_the_others_from_being_
     until(async || causes().await.len() >= 2).await;
     assert_eq!(causes().await[..2], ["crash", "unreadable"]);
 
-    // It can still be ended, with what can be read.
+    // The job can still be cancelled, and the readable part of its log stays available.
     let path = format!("/v1/jobs/{}/cancel", jobs[0]);
     service.post(&path, &Value::Null).await;
     assert_eq!(service.finished(&jobs[0]).await["status"], "cancelled");
@@ -91,7 +91,7 @@ async fn a_conversation_goes_on_and_is_shown_without_what_cannot_be_read() {
         .to_string();
     assert!(asked.contains("The first. #talk"), "{asked}");
     assert!(
-        asked.contains("What was asked here cannot be read any more."),
+        asked.contains("This request can no longer be read."),
         "{asked}"
     );
     assert!(
@@ -107,7 +107,7 @@ async fn a_conversation_goes_on_and_is_shown_without_what_cannot_be_read() {
     let path = format!("/v1/conversations/{conversation}?limit=2");
     let (status, page) = service.get(&path).await;
     assert_eq!(status, 200, "{page:#}");
-    // The page is shorter, and not the last.
+    // The page has fewer messages than its limit, and it is not the last page.
     assert_eq!(page["messages"]["data"].as_array().unwrap().len(), 1);
     let cursor = page["messages"]["next_cursor"].as_str().unwrap();
     let (_, rest) = service.get(&format!("{path}&cursor={cursor}")).await;

@@ -53,7 +53,7 @@ async fn what_a_killed_process_had_written_of_files_goes_when_it_is_a_day_old() 
     let [cut_off] = &stored(&service, "incoming")[..] else {
         panic!("it was killed in the middle of an upload")
     };
-    // As the library names what it has not finished.
+    // The storage library adds this suffix to the names of unfinished files.
     let name = cut_off.file_name().unwrap().to_str().unwrap();
     let (_, suffix) = name.split_once('#').unwrap();
     let beside = |path: &Path| PathBuf::from(format!("{}#{suffix}", path.display()));
@@ -98,14 +98,14 @@ fn age_by_a_day(path: &Path) {
     file.set_modified(past).unwrap();
 }
 
-/// Makes the part of the store with that name the one that is looked through next.
+/// Makes the next garbage collection start with this part of the asset store.
 async fn sweep_next(service: &Service, part: &str) {
     let part = i32::from_str_radix(part, 16).unwrap();
     let next = sqlx::query("update maintenance set position = $1 where name = 'blob_gc'");
     next.bind(part + 255).execute(&service.pool).await.unwrap();
 }
 
-/// Bytes without a row.
+/// Stores a blob without a database row.
 fn store(service: &Service, sha256: &str) -> PathBuf {
     let path = service.blob(&json!(sha256));
     create_dir_all(path.parent().unwrap()).unwrap();

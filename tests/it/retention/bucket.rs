@@ -37,7 +37,7 @@ async fn the_files_of_an_expired_job_go_from_the_bucket() {
         age(&service, job["id"].as_str().unwrap(), 31).await;
     }
     forget(&mut service, &[]).await;
-    // What another job still has stays.
+    // A blob that another job still has is kept.
     let left = ["some/prefix/probe".to_owned(), blob(&young)];
     until(async || s3.objects().await == left).await;
     service.download(&young["outputs"][0]["asset"]).await;

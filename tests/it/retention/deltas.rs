@@ -19,13 +19,13 @@ async fn run(service: &Service) -> String {
     job
 }
 
-/// Makes the partition of a day that is past.
+/// Creates the partition of a past day.
 async fn make_day(service: &Service, days_ago: i32) {
     let day = sqlx::query("select ensure_delta_day($1)").bind(-days_ago);
     day.execute(&service.pool).await.unwrap();
 }
 
-/// Makes all live output so many days older.
+/// Makes all live output this many days older.
 async fn age(service: &Service, days: i32) {
     let past = sqlx::query("update job_delta set at = at - $1 * interval '1 day'").bind(days);
     past.execute(&service.pool).await.unwrap();
@@ -43,7 +43,7 @@ async fn replay(service: &Service, job: &str, query: &str) -> Vec<String> {
     stream.rest_raw().await
 }
 
-/// The log with a `log.trimmed` in the place of each run of live output.
+/// Returns the log with a `log.trimmed` event in place of each sequence of live output.
 fn trimmed(whole: &[Value]) -> Vec<Value> {
     let mut expected: Vec<Value> = Vec::new();
     let mut from = None;
@@ -74,7 +74,7 @@ async fn after_its_time_live_output_is_one_entry_that_says_so_and_all_else_is_th
         "each command has output of two kinds"
     );
 
-    // Not while its day is within the retention.
+    // Live output is kept while its day is within the retention period.
     make_day(&service, 1).await;
     age(&service, 1).await;
     let (whole, raw) = (service.events(&job).await, replay(&service, &job, "").await);
@@ -94,7 +94,7 @@ async fn after_its_time_live_output_is_one_entry_that_says_so_and_all_else_is_th
     assert_eq!(parsed, expected);
     assert_eq!(replay(&service, &job, "?deltas=false").await, durable);
 
-    // From any place, also one within what was removed.
+    // Replay works from any position, including one inside the deleted range.
     for after in 0..whole.len() as i64 {
         let rest = replay(&service, &job, &format!("?after={after}")).await;
         let page = format!("/v1/jobs/{job}/events?after={after}&limit=1000");
@@ -111,7 +111,7 @@ async fn after_its_time_live_output_is_one_entry_that_says_so_and_all_else_is_th
         }
         assert_eq!(rest, expected, "after {after}");
     }
-    // Page by page it is the same.
+    // Reading page by page returns the same events.
     let (mut paged, mut query) = (Vec::new(), "limit=2".to_owned());
     loop {
         let (_, page) = service.get(&format!("/v1/jobs/{job}/events?{query}")).await;
@@ -124,7 +124,7 @@ async fn after_its_time_live_output_is_one_entry_that_says_so_and_all_else_is_th
         query = format!("limit=2&cursor={cursor}");
     }
     assert_eq!(paged, left);
-    // Who asks for some types does not learn what else there was.
+    // A page that is filtered by type contains no `log.trimmed` events.
     let some = format!("/v1/jobs/{job}/events?types=message.completed,tool.output,log.trimmed");
     let (_, some) = service.get(&some).await;
     let some = some["data"].as_array().unwrap().iter();
@@ -142,7 +142,7 @@ async fn live_output_of_a_day_without_a_partition_goes_too_and_another_retention
     let job = run(&service).await;
     age(&service, 5).await;
     let whole = service.events(&job).await;
-    // Others would do the maintenance with their own settings.
+    // Other workers would run the maintenance with their own settings.
     service.workers.clear();
     forget(&mut service, &[("SKILLET_DELTA_RETENTION", "10d")]).await;
     assert_eq!(service.events(&job).await, whole);

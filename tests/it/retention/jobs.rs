@@ -47,7 +47,7 @@ async fn a_job_goes_with_all_that_is_its_own_when_its_time_is_over() {
     }
     assert_eq!(service.download(&upload).await, b"shared");
 
-    // The bytes that both had are there until the last of them goes.
+    // A shared blob is kept until the last job that has it is deleted.
     let own = &young["outputs"][1]["asset"]["sha256"];
     assert!(service.blob(own).exists());
     let young_id = age(&service, &young_id, 2).await;
@@ -100,7 +100,7 @@ async fn a_conversation_goes_as_a_whole() {
         }
         conversations.push((id, jobs));
     }
-    // One of them went on yesterday.
+    // The first conversation continued yesterday.
     for (number, (_, jobs)) in conversations.iter_mut().enumerate() {
         for (place, job) in jobs.iter_mut().enumerate() {
             let days = if (number, place) == (0, 2) { 1 } else { 40 };
@@ -134,7 +134,7 @@ async fn a_job_stays_as_long_as_a_later_one_begins_with_its_files() {
     let made = service.run(&body).await;
     let asset = &made["outputs"][0]["asset"];
     let job = age(&service, made["id"].as_str().unwrap(), 50).await;
-    // Forty days ago, a job took it that has not begun yet.
+    // A job that has not begun yet took the file as an input 40 days ago.
     let later = json!({
         "skill": "shell", "model": "script/bash", "prompt": bash("cat own.txt"), "run_at": "2126-01-01T00:00:00Z",
         "inputs": [{"asset_id": asset["id"]}],
@@ -148,7 +148,7 @@ async fn a_job_stays_as_long_as_a_later_one_begins_with_its_files() {
     let due = "update run set run_at = now()";
     sqlx::query(due).execute(&service.pool).await.unwrap();
     assert_eq!(service.finished(&later).await["text"], "made");
-    // It ended now.
+    // The job ended just now.
     forget(&mut service, &[]).await;
     assert!(is_gone(&service, &job_path(&job)).await);
     assert!(!is_gone(&service, &job_path(&later)).await);

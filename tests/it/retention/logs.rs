@@ -55,7 +55,7 @@ async fn an_unfinished_job_keeps_its_log_however_old_and_its_week_loses_the_othe
     assert_eq!(left, [waits.parse().unwrap()]);
     assert_eq!(forgotten(&service).await, 0);
 
-    // It is run in the end, and its week goes when its time is over.
+    // The job runs in the end, and its weekly partition is dropped after the retention period.
     let due = "update run set run_at = now()";
     sqlx::query(due).execute(&service.pool).await.unwrap();
     service.finished(&waits).await;
@@ -84,7 +84,7 @@ async fn a_week_that_cannot_be_dropped_now_goes_the_next_time() {
     let job = service.create_shell("true").await;
     service.finished(&job).await;
     reader.commit().await.unwrap();
-    // Vacuum may be in the way of one round.
+    // Vacuum may block one round.
     for _ in 0..5 {
         if weeks(&service).await == before {
             forget(&mut service, &[]).await;
@@ -93,7 +93,7 @@ async fn a_week_that_cannot_be_dropped_now_goes_the_next_time() {
     assert_eq!(weeks(&service).await, before - 1);
 }
 
-/// Logs that are still to go.
+/// Returns the number of expired logs that are not deleted yet.
 async fn forgotten(service: &Service) -> i64 {
     let count = sqlx::query_scalar("select count(*) from expired_log");
     count.fetch_one(&service.pool).await.unwrap()

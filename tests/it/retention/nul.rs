@@ -1,4 +1,4 @@
-//! Stored texts with NUL, from releases that accepted them.
+//! Stored texts with a NUL character, from releases that accepted it.
 
 use serde_json::json;
 
@@ -6,7 +6,7 @@ use super::{age, asset_path, forget, is_gone, job_path};
 use crate::support::{Service, bash};
 use shared::id::JobId;
 
-/// Writes a NUL into the prompt of a job.
+/// Inserts a NUL into the prompt of a job.
 async fn add_nul(service: &Service, job: &str) {
     let change =
         r#"update job set request = replace(request::text, 'HERE', '\u0000')::json where id = $1"#;

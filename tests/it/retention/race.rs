@@ -34,14 +34,14 @@ async fn a_file_is_either_taken_by_a_new_job_or_removed() {
     let [(first, first_asset), (second, second_asset)] = old[..] else {
         unreachable!("there are two")
     };
-    // Between the look at the files and their removal.
+    // Another request takes one of the files between the query and the deletion.
     let taken = db::asset::use_as_inputs(pool, tenant, &[first_asset]).await;
     assert_eq!(taken.unwrap().len(), 1);
     let jobs = [first, second];
-    let again = db::job::list_taken_again(&mut transaction, cutoff, &jobs).await;
+    let again = db::job::list_used_since(&mut transaction, cutoff, &jobs).await;
     assert_eq!(again.unwrap(), [first]);
 
-    // After that, who wants the other waits, and finds it gone.
+    // From here on, a request for the other file waits, and then finds it deleted.
     let taker = {
         let pool = pool.clone();
         tokio::spawn(async move { db::asset::use_as_inputs(&pool, tenant, &[second_asset]).await })

@@ -36,7 +36,7 @@ async fn an_upload_goes_when_no_job_has_begun_with_it_for_long() {
     assert_eq!(service.download(&held).await, b"held");
 }
 
-/// A worker that was superseded between its upload and the entry that was to announce it leaves a row that nobody sees.
+/// A worker that was superseded between an upload and the event that announces it leaves an invisible row.
 #[tokio::test]
 async fn what_a_superseded_worker_uploaded_is_never_seen_and_goes() {
     let mut service = Service::start().await;
@@ -47,7 +47,7 @@ async fn what_a_superseded_worker_uploaded_is_never_seen_and_goes() {
     service.model.stalled("busy").await;
     let superseded = unannounced(&service, &job, "superseded").await;
     let own = unannounced(&service, &job, "own").await;
-    // The lease of today began after one of the uploads, and before the other.
+    // The current lease began after one of the uploads and before the other.
     let past = "update run set claimed_at = now() - interval '2 hours'";
     sqlx::query(past).execute(&service.pool).await.unwrap();
     for (asset, hours) in [(&superseded, 3), (&own, 1)] {
@@ -68,7 +68,7 @@ async fn what_a_superseded_worker_uploaded_is_never_seen_and_goes() {
     service.model.release("busy");
 }
 
-/// A file that the job's worker has uploaded and not announced yet.
+/// Creates a file that the job's worker has uploaded and not announced yet.
 async fn unannounced(service: &Service, job: &str, content: &str) -> Value {
     let asset = service.upload("made.txt", content).await;
     let hide = "update asset set visible = false, job_id = $2 where id = $1";

@@ -1,6 +1,6 @@
-//! An attack in two worlds: in a sandbox, where it must fail, and outside, where it must succeed.
+//! An attack that runs twice: inside a sandbox, where it must fail, and outside, where it must succeed.
 //!
-//! If it failed outside, too, its failure in the sandbox would prove nothing.
+//! An attack that also failed outside would prove nothing about the sandbox.
 
 use std::process::Stdio;
 
@@ -16,7 +16,7 @@ pub(super) struct Worlds {
     pub(super) outside: Service,
 }
 
-/// What became of an attack in each world.
+/// The outcomes of an attack in both services.
 #[derive(Debug)]
 pub(super) struct Tried {
     attack: String,
@@ -24,7 +24,7 @@ pub(super) struct Tried {
     pub(super) outside: Outcome,
 }
 
-/// How a script ended, and all that it printed.
+/// The exit status of a script, and its output.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) code: i32,
@@ -32,7 +32,7 @@ pub(super) struct Outcome {
 }
 
 impl Worlds {
-    /// Their workers are root, as we are, or there are none.
+    /// Starts both services with workers that run as root. Returns `None` if this machine cannot run the attacks.
     pub(super) async fn of_root() -> Option<Self> {
         if !can_attack() {
             return None;
@@ -44,8 +44,8 @@ impl Worlds {
         Some(Self { inside, outside })
     }
 
-    /// Their workers are that user: whatever fails, it is not because someone else owns it. There are none where
-    /// we are not root.
+    /// Starts both services with workers that run as this user, so that no attack fails because another user owns its
+    /// target. Returns `None` if this machine cannot run the attacks.
     pub(super) async fn of(user: &User) -> Option<Self> {
         if !can_attack() {
             return None;
@@ -60,12 +60,12 @@ impl Worlds {
         Some(Self { inside, outside })
     }
 
-    /// Tries a script of bash, which succeeds if its last command does.
+    /// Tries a Bash script, which succeeds if its last command succeeds.
     pub(super) async fn bash(&self, attack: &str) -> Tried {
         self.all(&[attack]).await.remove(0)
     }
 
-    /// Tries several one after the other, in the same workspace.
+    /// Tries several scripts one after the other, in the same workspace.
     pub(super) async fn all(&self, attacks: &[impl AsRef<str>]) -> Vec<Tried> {
         let (inside, outside) = tokio::join!(
             outcomes(&self.inside, attacks),
@@ -80,19 +80,19 @@ impl Worlds {
         tried.collect()
     }
 
-    /// Tries a program of Python, which succeeds unless the system refuses something.
+    /// Tries a Python program, which succeeds unless the system refuses a call.
     pub(super) async fn python(&self, attack: &str) -> Tried {
         self.bash(&python(attack)).await
     }
 }
 
-/// Whether this machine has what attacks are made with.
+/// Whether this machine has the permissions and programs that the attacks need.
 pub(crate) fn can_attack() -> bool {
     is_root() && has_program("python3") && has_program("setpriv")
 }
 
 impl Tried {
-    /// It failed in the sandbox, for that reason.
+    /// Checks that the attack failed in the sandbox for this reason.
     #[track_caller]
     pub(super) fn fails_inside(self, reason: &str) -> Self {
         let is_refused = !succeeded(&self.attack, &self.inside);
@@ -105,7 +105,7 @@ impl Tried {
         self
     }
 
-    /// It does what it is meant to do.
+    /// Checks that the attack succeeded outside.
     #[track_caller]
     pub(super) fn succeeds_outside(self) -> Self {
         assert!(
@@ -117,7 +117,8 @@ impl Tried {
         self
     }
 
-    /// Whatever came of it outside, nothing there refused it for the reason that the sandbox gives.
+    /// Checks that the attack did not fail outside for the reason that the sandbox gives. It may fail for another
+    /// reason.
     #[track_caller]
     pub(super) fn differs_outside(self, reason: &str) -> Self {
         let is_refused = !succeeded(&self.attack, &self.outside);
@@ -131,7 +132,7 @@ impl Tried {
     }
 }
 
-/// Whether an attack succeeded. One that could not even be tried is a mistake of the test.
+/// Whether an attack succeeded. An attack that could not be tried is an error in the test.
 #[track_caller]
 fn succeeded(attack: &str, outcome: &Outcome) -> bool {
     assert!(
@@ -141,7 +142,7 @@ fn succeeded(attack: &str, outcome: &Outcome) -> bool {
     outcome.code == 0
 }
 
-/// Runs all in one command, each in a shell of its own.
+/// Runs all attacks in one command, each in its own shell.
 async fn outcomes(service: &Service, attacks: &[impl AsRef<str>]) -> Vec<Outcome> {
     const RUN: &str = r#"
 attack() {
@@ -168,14 +169,14 @@ attack() {
     outcomes
 }
 
-/// Runs a command of a job and returns what its model was told.
+/// Runs a command in a job, and returns the result that the model received.
 pub(super) async fn run(service: &Service, command: &str) -> Value {
     let job = service.create_shell(command).await;
     service.finished(&job).await;
     replies(service, &job).await.pop().expect("one command ran")
 }
 
-/// What the model was told, command by command.
+/// Returns the results that the model received, by command.
 pub(super) async fn replies(service: &Service, job: &str) -> Vec<Value> {
     let events = service.events(job).await;
     let completed = data(&events, "tool.completed");
@@ -188,7 +189,7 @@ pub(super) async fn replies(service: &Service, job: &str) -> Vec<Value> {
         .collect()
 }
 
-/// Runs a command with nothing around it, in a directory that goes with it.
+/// Runs a command without a sandbox, in a directory that is deleted afterwards.
 pub(super) async fn plainly(command: &str) -> std::process::Output {
     let home = tempfile::tempdir().unwrap();
     let mut bash = tokio::process::Command::new("/bin/bash");
@@ -196,13 +197,13 @@ pub(super) async fn plainly(command: &str) -> std::process::Output {
     bash.stdin(Stdio::null()).output().await.unwrap()
 }
 
-/// All that the model was told in words.
+/// Returns all text of a result.
 pub(super) fn told(reply: &Value) -> String {
     let texts = ["stdout", "stderr", "note"].map(|field| reply[field].as_str().unwrap_or_default());
     texts.join("\n")
 }
 
-/// A command that runs a program of Python. What the system refuses ends it with the name of the error.
+/// Returns a command that runs a Python program. A refused system call ends the program with the name of the error.
 pub(super) fn python(program: &str) -> String {
     const PRELUDE: &str = r"
 import ctypes, errno, os, socket, struct, sys

@@ -12,10 +12,10 @@ use super::user::User;
 use super::{processes_named, unique};
 use crate::support::{Service, until};
 
-/// How long a bomb that nobody ends replaces its processes, in seconds.
+/// The time for which a bomb that is not ended replaces its processes.
 const BURNS: Duration = Duration::from_secs(40);
 
-/// Twenty processes of that name that replace themselves, each in a session of its own, and a command that does not
+/// Returns a command that starts 20 self-replacing processes with this name, each in its own session, and does not
 /// wait for them.
 fn restless(name: &str) -> String {
     let bomb = python(&format!(
@@ -47,8 +47,7 @@ print('end', flush=True)",
     )
 }
 
-/// Whether there are processes of that name, each of which may be gone before one can look at it. The newest are looked
-/// at first.
+/// Whether processes with this name exist. Each may end before it can be inspected. The newest are inspected first.
 fn is_there(name: &str) -> bool {
     const LOOKS: usize = 30;
     let number = |entry: std::fs::DirEntry| entry.file_name().to_str()?.parse::<u32>().ok();
@@ -77,7 +76,7 @@ async fn without_namespaces_processes_that_replace_themselves_end_with_their_com
         assert_eq!(reply["stdout"], "end\n", "{reply:#}");
         assert!(!is_there(&name));
         assert!(begun_at.elapsed() < BURNS, "it may have ended by itself");
-        // And with their service.
+        // The processes also end when their worker is killed.
         let begun_at = Instant::now();
         let stay = format!(
             "{}\nsleep 40",
@@ -102,7 +101,7 @@ async fn without_namespaces_a_bomb_of_processes_is_ended() {
     let user = User::new();
     let service = landlocked(Some(&user)).await;
     let name = unique("bomb");
-    // Processes that exist already do not count, whichever user has them.
+    // Existing processes do not count, whichever user owns them.
     let others = "for i in {1..40}; do sleep 60 & done; wait";
     let mut others = plain(&user, others);
     let bomb = python(&format!(
@@ -118,7 +117,7 @@ while count < 500:
 time.sleep(40)"
     ));
     let reply = run(&service, &bomb).await;
-    let note = "killed: it had 256 processes and threads, the most there may be";
+    let note = "killed: it had 256 processes and threads, the limit";
     assert_eq!(reply["note"], note, "{reply:#}");
     assert_eq!(processes_named(&name), []);
     let many = run(&service, "for i in {1..200}; do sleep 5 & done; echo fine").await;
@@ -131,7 +130,7 @@ time.sleep(40)"
     others.wait().unwrap();
 }
 
-/// Runs a script with nothing around it as that user, in a process group of its own.
+/// Runs a script as this user without a sandbox, in its own process group.
 fn plain(user: &User, script: &str) -> Child {
     let mut bash = Command::new("/bin/bash");
     bash.args(["-c", script]).current_dir("/").process_group(0);
@@ -167,10 +166,10 @@ print(count)"
     let reply = replies(&service, &job).await.remove(0);
     let count: u32 = reply["stdout"].as_str().unwrap().trim().parse().unwrap();
     assert!((200..=257).contains(&count), "{count}");
-    let note = "it had 256 processes and threads, the most there may be";
+    let note = "it had 256 processes and threads, the limit";
     assert_eq!(reply["note"], note);
     assert_eq!(processes_named(&name), []);
-    // Outside there may be more.
+    // The limit does not apply outside.
     let many = "for i in {1..400}; do sleep 60 & done 2>&1; jobs -pr | wc -l; kill $(jobs -p)";
     assert_eq!(plainly(many).await.stdout, b"400\n");
     let threads = python(

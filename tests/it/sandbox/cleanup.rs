@@ -1,4 +1,4 @@
-//! Cleanup after a thousand commands, fifty at a time.
+//! Cleanup after a thousand commands, fifty of them concurrent.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,22 +14,22 @@ use crate::support::{Service, bash, is_root, until};
 
 const JOBS: usize = 50;
 const ROUNDS: usize = 5;
-/// Of each job, one after the other.
+/// Sequential commands of each job.
 const COMMANDS: usize = 4;
-/// Looks, one after the other, that show the same when nothing goes on.
+/// Consecutive identical observations that show that nothing changes any more.
 const EQUAL_LOOKS: usize = 10;
-const MOST_LOOKS: usize = 300;
+const MAX_LOOKS: usize = 300;
 
 #[tokio::test]
 async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
-    // What another process has open is told to root alone.
+    // Only root can see the open files of another process.
     if !is_root() {
         return;
     }
     let mut service = Service::without_worker().await;
     service.add_worker(&[("SKILLET_SLOTS", "50")]).await;
     let name = unique("left");
-    // What is made once and kept is there after the first round.
+    // Resources that are created once and kept exist after the first round.
     run(&service, &name).await;
     let before = Traces::at_rest(&service, &name).await;
     assert!(before.descriptors.contains_key("socket"), "{before:?}");
@@ -42,7 +42,7 @@ async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
     assert_eq!(before.workspaces, [""; 0]);
 }
 
-/// Runs a round of jobs, all at once.
+/// Runs a round of concurrent jobs.
 async fn run(service: &Service, name: &str) {
     let command = format!(
         "(exec -a {name} sleep 1000) & echo x | cat > \"/tmp/file-$RANDOM\"; [[ $$ -lt 100 ]] && echo fine"
@@ -64,11 +64,11 @@ async fn run(service: &Service, name: &str) {
     }
 }
 
-/// All that a command might leave on the machine.
+/// Everything that a command might leave on the machine.
 #[derive(Debug, PartialEq, Eq)]
 struct Traces {
     processes: usize,
-    /// Of the worker and its children, by kind.
+    /// Descriptors of the worker and its children, by kind.
     descriptors: BTreeMap<String, usize>,
     children: usize,
     mounts: String,
@@ -77,12 +77,12 @@ struct Traces {
 }
 
 impl Traces {
-    /// Those that stay: a job's end is told before the last of it is gone, and a worker may still ask its programs for
-    /// their versions in a workspace of its own.
+    /// Waits until the traces no longer change. The end of a job is reported before its last traces are removed, and
+    /// a worker may still query the versions of its programs in a separate workspace.
     async fn at_rest(service: &Service, name: &str) -> Self {
         let mut before = Self::of(service, name).await;
         let mut unchanged = 0;
-        for _ in 0..MOST_LOOKS {
+        for _ in 0..MAX_LOOKS {
             sleep(Duration::from_millis(200)).await;
             let now = Self::of(service, name).await;
             let is_at_rest = now == before && now.workspaces.is_empty();
@@ -109,7 +109,7 @@ impl Traces {
                 *descriptors.entry(kind).or_default() += 1;
             }
         }
-        // The worker opens and closes connections as it sees fit.
+        // The number of the worker's database connections varies.
         let connections = "select count(*) from pg_stat_activity
             where datname = current_database() and application_name = 'skillet worker'";
         let connections: i64 = sqlx::query_scalar(connections)
@@ -134,7 +134,7 @@ impl Traces {
     }
 }
 
-/// All processes below that one, also those that it was given because their parent ended.
+/// Returns all descendants of a process, including the orphans that it adopted.
 fn children(process: u32) -> Vec<u32> {
     let parent = |id: u32| -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/{id}/stat")).ok()?;

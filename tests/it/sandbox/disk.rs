@@ -1,4 +1,4 @@
-//! Limits on the disk: the bytes of a job and of one file. The number of names is tested in the watchdog.
+//! Disk limits: the bytes of a job and of one file. The tests of the watchdog cover the number of names.
 
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together
         return;
     }
     let service = Service::start().await;
-    // Not more than a machine that is not busy writes between two looks, and where it is not saved.
+    // Each command writes no more than an idle machine writes between two checks, to a place that is not saved.
     let write = |number: usize| {
         bash(&format!(
             "dd if=/dev/zero of=/tmp/{number} bs=4M count=60 status=none"
@@ -90,13 +90,13 @@ async fn commands_that_are_too_quick_to_be_watched_cannot_fill_the_disk_together
     let prompt: Vec<_> = (1..=9).map(write).collect();
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt.join("\n")});
     let job = service.create(&job).await;
-    // Two gigabytes take long where the disk is busy, so each command has its time.
+    // Writing two gigabytes takes long on a busy disk, so each command gets the full waiting time.
     for count in 1..=prompt.len() {
         until(async || data(&service.events(&job).await, "tool.completed").len() >= count).await;
     }
     let replies = replies(&service, &job).await;
     assert_killed(&replies[8], TOO_MUCH);
-    // All before it were within the limit.
+    // All commands before it were within the limit.
     assert_eq!(replies[7]["success"], true, "{replies:#?}");
 }
 
@@ -111,7 +111,7 @@ async fn what_takes_the_disk_without_being_written_is_refused_and_programs_write
     assert_eq!(reply["success"], true, "{reply:#}");
     let refusal = reply["stderr"].as_str().unwrap();
     assert!(refusal.contains("not supported"), "{reply:#}");
-    // The same by other names.
+    // The same request by its other numbers.
     let reserve = python(
         "import fcntl
 for request in (0x40305828, 0x4030582a, 0x40305839):
@@ -150,7 +150,7 @@ async fn a_file_ends_at_its_limit() {
     }
     let service = Service::start().await;
     let grow = "truncate -s 1G whole && head -c 1 /dev/zero >> whole";
-    let note = "a file grew beyond 1 GiB, the largest that there may be";
+    let note = "a file grew beyond 1 GiB, the limit";
     let reply = run(&service, grow).await;
     assert_eq!(
         (&reply["exit_code"], reply["note"].as_str()),
@@ -158,7 +158,7 @@ async fn a_file_ends_at_its_limit() {
         "{reply:#}"
     );
     assert!(plainly(grow).await.status.success());
-    // Nor one that only looks large.
+    // A sparse file, which only looks large, is refused as well.
     let sparse = run(&service, "truncate -s 1T sparse").await;
     assert_eq!(sparse["success"], false, "{sparse:#}");
     assert!(plainly("truncate -s 1T sparse").await.status.success());
@@ -173,7 +173,7 @@ fn assert_killed(reply: &Value, note: &str) {
     );
 }
 
-/// How many jobs have a workspace.
+/// Returns the number of jobs that have a workspace.
 fn workspaces(service: &Service) -> usize {
     let all = service.home.path().join("worker-0/workspaces");
     let folders = std::fs::read_dir(all).unwrap().flatten();

@@ -9,7 +9,7 @@ async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
     let Some(worlds) = Worlds::of_root().await else {
         return;
     };
-    // What is written is what was there.
+    // The attack writes the value that is already there.
     let rewrite =
         |path| format!("value=$(< /proc/sys/{path}) && echo \"$value\" 1<> /proc/sys/{path}");
     let denied = "Permission denied";
@@ -23,7 +23,7 @@ async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
         ("ls /sys/fs/cgroup/* || exit 1".to_owned(), "No such file"),
         ("dmesg || exit 1".to_owned(), "Operation not permitted"),
     ];
-    // Not every kernel has them.
+    // Not every kernel has these files.
     for path in ["/proc/sysrq-trigger", "/proc/kcore", "/proc/kmsg"] {
         if Path::new(path).exists() {
             attacks.push((format!(": <> {path}"), denied));
@@ -45,7 +45,7 @@ async fn system_calls_that_no_command_needs_are_refused() {
     let Some(worlds) = Worlds::of_root().await else {
         return;
     };
-    // With arguments that are wrong enough to harm nobody.
+    // The arguments are invalid, so the calls do no harm.
     let calls = [
         ("io_uring_setup", libc::SYS_io_uring_setup, "0, 0"),
         (
@@ -94,11 +94,11 @@ async fn system_calls_that_no_command_needs_are_refused() {
         ("move_pages", libc::SYS_move_pages, "0, 1, 0, 0, 0, 1 << 30"),
         ("personality", libc::SYS_personality, "0x0040000"),
         ("memfd_secret", libc::SYS_memfd_secret, "1 << 30"),
-        // Hiding what a process holds: all of it, and the open files of a thread.
+        // Calls that hide the resources of a process, or the open files of one thread.
         ("prctl", libc::SYS_prctl, "4, 0, 0, 0, 0"),
         ("clone", libc::SYS_clone, "0x10000, 0, 0, 0, 0"),
         ("close_range", libc::SYS_close_range, "1 << 20, 1 << 20, 2"),
-        // Slowing down who looks after the command.
+        // Calls that slow down the process that supervises the command.
         ("sched_setaffinity", libc::SYS_sched_setaffinity, "1, 0, 0"),
         ("sched_setattr", libc::SYS_sched_setattr, "1, 0, 0"),
         ("sched_setparam", libc::SYS_sched_setparam, "1, 0"),
@@ -169,7 +169,7 @@ for name, kind in kinds.items():
     ] {
         let line = format!("{name} {inside}\n");
         assert!(tried.inside.told.contains(&line), "{line}: {tried:#?}");
-        // A kernel may have been made without some.
+        // A kernel may be built without some of these families.
         let refused = format!("{name} EPERM\n");
         assert!(!tried.outside.told.contains(&refused), "{tried:#?}");
     }
@@ -202,7 +202,7 @@ print('called', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
     let tried = worlds.python(attack).await;
     const KILLED: i32 = 128 + libc::SIGSYS;
     assert_eq!(tried.inside.code, KILLED, "{:#?}", tried.inside);
-    // A kernel may have no such calls; then it ends the program in another way.
+    // A kernel without 32-bit calls ends the program in another way.
     assert_ne!(tried.outside.code, KILLED, "{:#?}", tried.outside);
 }
 

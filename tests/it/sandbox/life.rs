@@ -9,10 +9,10 @@ use super::attack::{can_attack, plainly, python, run};
 use super::{processes_named, unique};
 use crate::support::{Service, WAIT_AT_GATE, bash, open_gates, until};
 
-/// How long what belongs to a worker may live after it.
+/// The time within which the processes of a worker must end after the worker.
 const AT_ONCE: Duration = Duration::from_secs(1);
 
-/// Starts processes that want to stay, all with that name, each in another way.
+/// Returns a command that starts persistent processes with this name, each in a different way.
 fn stayers(name: &str) -> String {
     python(&format!(
         "import signal, time
@@ -56,7 +56,7 @@ async fn no_process_outlives_its_command_whatever_it_does() {
     assert_eq!(reply["stdout"], "started\n", "{reply:#}");
     assert!(begun_at.elapsed() < Duration::from_secs(10));
     assert_eq!(processes_named(&name), []);
-    // Outside they stay.
+    // Outside, the processes stay.
     let name = unique("stayer");
     plainly(&format!("{{ {}\n}} > /dev/null 2>&1", stayers(&name))).await;
     assert_eq!(kill_all(&name), 12);
@@ -69,7 +69,7 @@ async fn no_process_outlives_the_time_of_its_job_or_its_cancellation() {
     }
     let service = Service::start().await;
     let name = unique("stayer");
-    // All cores are busy, and nobody listens to anyone.
+    // All cores are busy, and the processes ignore signals.
     let burn = "trap '' TERM; for i in 1 2 3 4; do (while :; do :; done) & done; wait";
     let prompt = bash(&format!("{}\n{burn}", stayers(&name)));
     let job = |limits| json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": limits});
@@ -87,7 +87,7 @@ async fn no_process_outlives_the_time_of_its_job_or_its_cancellation() {
     assert!(status.is_success(), "{status}");
     service.until_status(&job, &["cancelled"]).await;
     until(async || processes_named(&name).is_empty()).await;
-    // One that is told to end, outside: it does not hear it.
+    // Outside, a process that ignores SIGTERM outlives its timeout.
     let name = unique("stayer");
     let outside = format!(
         "timeout 2 bash -c \"{}\"",
@@ -118,7 +118,7 @@ async fn no_process_outlives_a_worker_that_is_killed() {
     until(async || counts() == [0, 0]).await;
     assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
     until(async || !exists(launcher)).await;
-    // Outside, nothing happens to those whose parent is killed.
+    // Outside, the processes survive the death of their parent.
     let name = unique("stayer");
     plainly(&format!(
         "{{ {}\n}} > /dev/null 2>&1; kill -KILL $$",
@@ -141,7 +141,7 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     until(async || processes_named(&name).len() == 12).await;
     let first = launcher(&service);
     kill_process(first, Signal::KILL).unwrap();
-    // While the other command still runs.
+    // The other command still runs.
     let next = run(&service, "echo next").await;
     assert_eq!(next["stdout"], "next\n", "{next:#}");
     assert!(!processes_named(&name).is_empty());
@@ -150,7 +150,7 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     assert_eq!(processes_named(&name), []);
     assert_ne!(launcher(&service), first);
 
-    // Both of them, one right after the other.
+    // Kill the launcher and the worker, one right after the other.
     service
         .create_shell(&format!("{}\nsleep 1000", stayers(&name)))
         .await;
@@ -162,7 +162,7 @@ async fn a_launcher_that_is_killed_is_started_anew_and_leaves_nothing_behind() {
     assert!(killed_at.elapsed() < AT_ONCE, "{:?}", killed_at.elapsed());
 }
 
-/// Kills all with that name, and says how many there were.
+/// Kills all processes with this name, and returns their number.
 fn kill_all(name: &str) -> usize {
     let found = processes_named(name);
     for process in &found {
@@ -175,7 +175,7 @@ pub(super) fn exists(process: Pid) -> bool {
     rustix::process::test_kill_process(process).is_ok()
 }
 
-/// The process that starts the first worker's commands.
+/// Returns the process that starts the commands of the first worker.
 pub(super) fn launcher(service: &Service) -> Pid {
     let children = |parent: u32| {
         let path = format!("/proc/{parent}/task/{parent}/children");

@@ -7,12 +7,12 @@ use super::attack::{Worlds, can_attack, plainly, python, run};
 use super::user::User;
 use crate::support::Service;
 
-/// Held while a test takes gigabytes outside of the sandbox. Where two do that at once, the system may run out of
-/// memory, and then it ends commands of jobs first.
+/// Held while a test uses gigabytes outside the sandbox. If two tests did so at once, the system could run out of
+/// memory, and it would kill commands of jobs first.
 static GIGABYTES: Mutex<()> = Mutex::const_new(());
 
-/// Programs that take 2.2 GiB and hold them until they are killed, or for long enough that each of them has its
-/// part, however busy the machine is.
+/// Returns programs that take 2.2 GiB. They hold the memory until they are killed, or long enough for each process to
+/// get its part on a busy machine.
 fn hogs() -> Vec<(&'static str, String)> {
     const HOLD: &str = "import time; time.sleep(20)";
     let children = |take: &str| {
@@ -85,7 +85,7 @@ for _ in range(3):
     ]
 }
 
-/// Programs whose memory nobody sees but the kernel.
+/// Returns programs whose memory only the kernel sees.
 fn unseen() -> Vec<(&'static str, String)> {
     const HOLD: &str = "import time; time.sleep(20)";
     vec![
@@ -118,7 +118,7 @@ for one in mapped:
     ]
 }
 
-/// Runs programs that take too much, and returns those that held it, with what their model was told.
+/// Runs programs that take too much memory. Returns those that held it, with the result that the model received.
 async fn held(service: &Service, hogs: Vec<(&'static str, String)>) -> Vec<(&'static str, Value)> {
     let mut held = Vec::new();
     for (kind, hog) in hogs {
@@ -126,7 +126,7 @@ async fn held(service: &Service, hogs: Vec<(&'static str, String)>) -> Vec<(&'st
         let note = reply["note"].as_str().unwrap_or_default();
         let is_killed =
             note == "killed: it needed more than 2 GiB of memory" && reply["exit_code"].is_null();
-        // A kind of memory that commands cannot have at all.
+        // Commands cannot have this kind of memory at all.
         let is_refused = reply["exit_code"] == 1;
         if !is_killed && !is_refused {
             held.push((kind, reply));
@@ -161,7 +161,7 @@ async fn without_a_cgroup_as_well() {
         return;
     }
     let _alone = GIGABYTES.lock().await;
-    // An ordinary user has none, unless one is delegated to it.
+    // An ordinary user has no cgroup, unless one is delegated to it.
     let user = User::new();
     let mut service = Service::without_worker().await;
     user.add_worker(&mut service, &[], &[]).await;
@@ -175,7 +175,7 @@ async fn commands_end_when_the_machine_is_short_of_memory() {
         return;
     }
     let mut service = Service::without_worker().await;
-    // More than any machine has.
+    // More memory than any machine has.
     let floor = [("SKILLET_SANDBOX_MEMORY_FLOOR", "4000000GiB")];
     service.add_worker(&floor).await;
     let reply = run(&service, "sleep 20; echo end").await;
@@ -201,7 +201,7 @@ async fn a_process_that_cannot_be_inspected_ends_its_command() {
         (&Value::Null, Some(note)),
         "{reply:#}"
     );
-    // Not so one whose processes come and go.
+    // A command whose processes come and go is not ended.
     let busy = "for i in {1..100}; do sleep 0.001 & (exec true) & done; wait; echo fine";
     let reply = run(&service, busy).await;
     assert_eq!(reply["stdout"], "fine\n", "{reply:#}");
@@ -272,7 +272,7 @@ async fn what_a_command_took_is_measured() {
         let number = |field: &str| usage[field].as_u64().unwrap();
         (number("cpu_ms"), number("peak_memory_bytes"))
     };
-    // In a child of a child, which counts as well.
+    // A grandchild uses the CPU time, which counts as well.
     let burn = python(
         "import time
 while time.process_time() < 0.3:

@@ -1,4 +1,4 @@
-//! Isolation modes: choice, and behaviour without sandboxes.
+//! Isolation modes: their selection, and the behaviour without sandboxes.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -9,8 +9,8 @@ use super::user::User;
 use crate::support::log::data;
 use crate::support::{Service, bash, until};
 
-/// What a container engine does to the programs in it that ask for namespaces or mounts, unless it is told
-/// not to: a filter of system calls (seccomp(2)).
+/// Returns a Python program that applies the default filter of container engines for system calls (seccomp(2)), which
+/// denies namespaces and mounts.
 pub(crate) fn container() -> String {
     let deny = [
         (libc::SYS_unshare, libc::EPERM),
@@ -97,7 +97,7 @@ async fn how_commands_are_confined_is_told_and_decided_by_the_operator_alone() {
         service.add_worker(&[("SKILLET_SANDBOX", mode)]).await;
         let (_, workers) = service.get("/v1/workers").await;
         assert_eq!(workers["data"][0]["isolation"], isolation, "{workers:#}");
-        // Without a sandbox nothing is taken over either.
+        // Without a sandbox, the worker takes over no cgroup either.
         if isolation == "off" {
             assert_eq!(workers["data"][0]["memory_limit"], "watched");
         }
@@ -110,7 +110,7 @@ async fn how_commands_are_confined_is_told_and_decided_by_the_operator_alone() {
             isolation == "namespaced",
             "{ended:#}"
         );
-        // Its place in the list is for the next one.
+        // Remove the worker, so that the next one gets its position in the list.
         let mut worker = service.workers.pop().unwrap();
         worker.signal(rustix::process::Signal::TERM);
         worker.wait();
@@ -157,7 +157,7 @@ async fn where_the_limit_on_memory_is_only_watched_the_worker_says_so() {
     assert_eq!(warnings, expected, "{workers:#}\n{}", service.logs());
 }
 
-/// A worker in a container that allows no namespaces, and its secrets.
+/// Starts a service whose worker runs in a container that allows no namespaces.
 pub(super) async fn landlocked(user: Option<&User>) -> Service {
     let container = container();
     let wrapper = ["/usr/bin/python3", "-c", container.as_str()];
@@ -194,7 +194,7 @@ async fn where_there_are_no_namespaces_landlock_confines_the_jobs_of_an_ordinary
     assert_eq!(*slots, 1, "all jobs have one user");
 }
 
-/// What Landlock and seccomp have to stop without any namespace.
+/// Runs the attacks that Landlock and seccomp must stop without namespaces.
 async fn attack(service: &Service) {
     let home = TempDir::new().unwrap();
     let open = std::os::unix::fs::PermissionsExt::from_mode(0o777);

@@ -1,4 +1,4 @@
-//! The network: local listeners, and destinations of the machine.
+//! Network isolation: local listeners, and destinations of the machine.
 
 use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
@@ -17,7 +17,7 @@ const GREETING: &str = "from outside";
 fn greet<C: Write>(mut accept: impl FnMut() -> C + Send + 'static) {
     thread::spawn(move || {
         loop {
-            // An attacker may be gone by then.
+            // The attacker may have closed the connection.
             let _ = accept().write_all(GREETING.as_bytes());
         }
     });
@@ -120,7 +120,7 @@ async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
     let tried = worlds.all(&addresses.map(connect)).await;
     for (tried, (family, _)) in tried.into_iter().zip(addresses) {
         let tried = tried.fails_inside("ENETUNREACH");
-        // A machine may have no IPv6 either.
+        // The machine may have no IPv6 either.
         if family == "INET" {
             tried.differs_outside("ENETUNREACH");
         }
@@ -160,7 +160,7 @@ async fn sockets_of_families_that_a_network_namespace_does_not_confine_are_refus
         ("xdp", libc::AF_XDP),
         ("appletalk", libc::AF_APPLETALK),
     ];
-    // Whichever kind the family has.
+    // Try all socket types, because families support different ones.
     let open = |(_, family)| {
         python(&format!(
             "for kind in (1, 2, 3, 5):

@@ -5,11 +5,11 @@ use super::user::User;
 use super::{processes_named, unique};
 use crate::support::{Service, until};
 
-/// A job that goes on until its worker ends, with a secret in its workspace.
+/// A job that runs until its worker ends, with a secret in its workspace.
 struct Neighbour {
-    /// Its secret, by the host's path.
+    /// The path of the secret on the host.
     secret: String,
-    /// The number of one of its processes, on the host.
+    /// The id of one of its processes on the host.
     process: i32,
 }
 
@@ -25,7 +25,7 @@ impl Neighbour {
         })
         .await;
         let process = process.unwrap().as_raw_nonzero().get();
-        // As its root has it, for us who may look into it.
+        // The path on the host, which the test can read.
         let workspaces = service.home.path().join("worker-0/workspaces");
         let mut secret = None;
         until(async || {
@@ -54,7 +54,7 @@ async fn its_files_are_out_of_reach_by_every_path() {
         Neighbour::start(&worlds.inside),
         Neighbour::start(&worlds.outside)
     );
-    // Each attack is on the neighbour of its own world.
+    // Each attack targets the neighbour in its own service.
     let choose = format!(
         "if [[ $PWD == /workspace ]]; then secret={} process={}; else secret={} process={}; fi",
         inside.secret, inside.process, outside.secret, outside.process
@@ -97,7 +97,7 @@ async fn what_one_job_leaves_in_shared_places_the_next_does_not_find() {
         .await
         .fails_inside("No such file")
         .succeeds_outside();
-    // Shared memory of System V outlives its maker, in its namespace.
+    // System V shared memory outlives its creator in its namespace.
     let key = std::process::id();
     let shm = |flags: i32| format!("call({}, {key}, 4096, {flags})", libc::SYS_shmget);
     worlds.python(&shm(0o1666)).await.succeeds_outside();

@@ -1,4 +1,4 @@
-//! Outputs that lead out of the workspace while the job lives. `outputs` has the simple cases.
+//! Outputs that lead out of the workspace while the job runs. `outputs` tests the simple cases.
 
 use std::path::{Path, PathBuf};
 
@@ -69,7 +69,7 @@ ln /usr/bin/id hard 2>/dev/null; echo mine > mine; ln mine again; ls -A | wc -l"
         json!([])
     );
 
-    // A reader that only checks the name of a path before it opens it gets the host's secret.
+    // A reader that only checks the path before it opens the file reads the host's secret.
     let workspace = workspace(service.home.path());
     for path in [
         "link",
@@ -87,7 +87,7 @@ fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
-/// The only workspace.
+/// Returns the only workspace.
 fn workspace(home: &Path) -> PathBuf {
     let all = home.join("worker-0/workspaces");
     let inner = |folder: PathBuf| {

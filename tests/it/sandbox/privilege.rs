@@ -1,4 +1,4 @@
-//! Escalation of privileges: users, set-user-ID programs, capabilities, namespaces, mounts, devices.
+//! Privilege escalation: users, set-user-ID programs, capabilities, namespaces, mounts, devices.
 
 use super::attack::{Worlds, python};
 use super::user::User;
@@ -62,7 +62,7 @@ async fn a_set_user_id_program_runs_as_whoever_started_it() {
     let Some(worlds) = Worlds::of(&user).await else {
         return;
     };
-    // It waits for the password, which nobody gives.
+    // `su` waits for a password, which is never entered.
     let start = "sleep 5 | su >/dev/null 2>&1 & until grep -q '^su$' /proc/$!/comm; do :; done";
     let attack =
         format!("{start}; awk '/^Uid/ {{exit $3 != 0}}' /proc/$!/status || {{ echo no; false; }}");
@@ -71,7 +71,7 @@ async fn a_set_user_id_program_runs_as_whoever_started_it() {
         .await
         .fails_inside("no")
         .succeeds_outside();
-    // One that it made itself.
+    // A set-user-ID program that the command created.
     let own = "cp /usr/bin/id mine && chmod 6755 mine && ./mine -u";
     assert_eq!(worlds.bash(own).await.inside.told, "1000\n");
 }
@@ -99,7 +99,7 @@ async fn neither_namespaces_nor_mounts_nor_another_root_can_be_had() {
         ("chroot / true", refused),
         ("hostname \"$(uname -n)\"", "must be root"),
     ];
-    // Programs have codes of their own for it.
+    // Programs report the failure with different exit codes.
     let scripts = attacks.map(|(attack, _)| format!("{attack} || exit 1"));
     for (tried, (_, reason)) in worlds.all(&scripts).await.into_iter().zip(attacks) {
         tried.fails_inside(reason).succeeds_outside();
@@ -124,7 +124,7 @@ async fn neither_namespaces_nor_mounts_nor_another_root_can_be_had() {
     for tried in worlds.all(&calls).await {
         tried.fails_inside("EPERM").succeeds_outside();
     }
-    // Its arguments are where no filter looks.
+    // The arguments are in memory, which no seccomp filter can read.
     let clone3 = format!(
         "arguments = struct.pack('8Q', {}, 0, 0, 0, 17, 0, 0, 0)
 call({}, arguments, len(arguments)) or os._exit(0)",
@@ -136,7 +136,7 @@ call({}, arguments, len(arguments)) or os._exit(0)",
         .await
         .fails_inside("ENOSYS")
         .succeeds_outside();
-    // And should a filter be passed by: the namespace has no room for another.
+    // If a filter were bypassed, the limit of namespaces would still be 0.
     let tried = worlds.bash("cat /proc/sys/user/max_user_namespaces").await;
     assert_eq!(tried.inside.told, "0\n");
     assert_ne!(tried.outside.told, "0\n");
@@ -174,7 +174,7 @@ async fn the_file_system_has_no_secrets_and_cannot_be_changed() {
         .await
         .fails_inside("Read-only file system")
         .succeeds_outside();
-    // Each mount on its own, also the job's two, which can be written to.
+    // Check each mount separately, including the two writable mounts of the job.
     let mounts = "awk '$5 != \"/proc\" && $5 !~ \"^/dev/\" {print $5, $6}' /proc/self/mountinfo";
     let mounts = worlds.bash(mounts).await.inside.told;
     let is_weak = |line: &&str| {

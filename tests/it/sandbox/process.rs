@@ -1,4 +1,4 @@
-//! Processes of the machine: environment, memory and signals.
+//! Processes of the machine: their environment, memory and signals.
 
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command};
@@ -7,7 +7,7 @@ use super::attack::{Worlds, python};
 use super::unique;
 use super::user::User;
 
-/// A process of the worker's user that has nothing to do with it.
+/// A process of the worker's user that is unrelated to the worker.
 struct Victim(Child);
 
 impl Victim {
@@ -123,7 +123,7 @@ async fn the_first_process_of_the_sandbox_can_neither_be_taken_over_nor_stopped(
     let Some(worlds) = Worlds::of(&user).await else {
         return;
     };
-    // Outside, the first process is root's, so there the victim is one of the same user.
+    // Outside, process 1 belongs to root, so the victim there is a process of the same user.
     let mut victim = Victim::start(&user, "");
     let either = format!("[[ $UID == 1000 ]] && victim=1 || victim={}", victim.id());
     let attacks = [
@@ -137,7 +137,7 @@ async fn the_first_process_of_the_sandbox_can_neither_be_taken_over_nor_stopped(
     for tried in worlds.all(&attacks).await {
         tried.fails_inside("Permission denied").succeeds_outside();
     }
-    // The kernel lets nobody in the namespace do that, and the command ends as it should.
+    // The kernel ignores these signals to process 1 from inside its namespace, and the command ends normally.
     let signals =
         "for signal in STOP TERM HUP INT SEGV USR1 KILL; do kill -$signal $victim; done; sleep 0.3";
     let tried = worlds.bash(&format!("{either}; {signals}")).await;
@@ -151,8 +151,8 @@ async fn a_command_has_three_descriptors_and_they_lead_nowhere() {
     let Some(worlds) = Worlds::of_root().await else {
         return;
     };
-    // The fourth is that of the listing itself. The shell closes its ends of the pipes while it is being looked at,
-    // which `ls` complains of.
+    // The fourth descriptor is that of the listing itself. The shell closes its ends of the pipes during the listing,
+    // which causes errors of `ls`.
     let list = "ls -l /proc/self/fd /proc/$$/fd 2>/dev/null | sed -n 's/.* -> //p' | sort -u";
     let tried = worlds.bash(list).await;
     let lines = tried.inside.told.lines();
@@ -160,7 +160,7 @@ async fn a_command_has_three_descriptors_and_they_lead_nowhere() {
     let harmless =
         |kind: &&str| ["/dev/null", "pipe:"].contains(kind) || kind.starts_with("/proc/");
     assert!(kinds.len() >= 3 && kinds.iter().all(harmless), "{kinds:?}");
-    // A descriptor that leaks is seen by the same listing.
+    // The same listing shows a leaked descriptor.
     let tried = worlds.bash(&format!("exec 7</etc/services; {list}")).await;
     for outcome in [&tried.inside, &tried.outside] {
         assert!(outcome.told.contains("/etc/services"), "{outcome:#?}");

@@ -1,11 +1,11 @@
-//! Common programs of jobs in the sandbox.
+//! Common programs of jobs, in the sandbox.
 
 use serde_json::json;
 
 use super::attack::run;
 use crate::support::{Service, has_program};
 
-/// Runs it if this machine has the program, and returns what it printed.
+/// Runs the command if this machine has the program, and returns its output.
 async fn printed(program: &str, command: &str) -> Option<String> {
     if !has_program(program) {
         return None;
@@ -100,7 +100,7 @@ async fn an_office_suite_or_a_browser() {
     let office = "echo '<p>Hello</p>' > a.html && soffice --headless --convert-to pdf a.html > /dev/null && head -c 4 a.pdf";
     let browser = "echo '<p>Hello</p>' > a.html && chromium --headless --no-sandbox --disable-dev-shm-usage --disable-gpu \
                    --screenshot=a.png --window-size=200,200 file:///workspace/a.html > log 2>&1 || tail log; head -c 4 a.png | tail -c 3";
-    // Either is a few hundred megabytes, so a machine that has neither is not told to get one.
+    // Each program needs a few hundred megabytes, so a missing program is not an error.
     let service = Service::start().await;
     let both = [("soffice", office, "%PDF"), ("chromium", browser, "PNG")];
     for (program, command, begins) in both {

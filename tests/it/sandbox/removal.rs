@@ -6,7 +6,7 @@ use super::attack::{Worlds, python, run};
 use super::user::User;
 use crate::support::{Service, until};
 
-/// 3,000 levels, directories closed to their owner, and 8,000 names.
+/// Creates 3,000 levels, directories without permissions for their owner, and 8,000 names.
 fn undeletable() -> String {
     python(
         "top = os.getcwd()
@@ -53,7 +53,7 @@ async fn a_workspace_that_was_made_to_stay_goes_all_the_same() {
         assert_eq!(next["stdout"], "");
     }
 
-    // What others do about such a tree is not enough.
+    // `rm -rf` is not sufficient for such a tree.
     let home = tempfile::tempdir().unwrap();
     std::os::unix::fs::chown(home.path(), Some(user.id), Some(user.id)).unwrap();
     let path = home.path().display();

@@ -1,4 +1,4 @@
-//! Reuse of a job's sandbox: the next command finds nothing of the last, or gets a new sandbox.
+//! Reuse of a job's sandbox: the next command finds no traces of the last one, or gets a new sandbox.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use super::{processes_named, unique};
 use crate::support::log::data;
 use crate::support::{Service, bash, scripted, until};
 
-/// The number of a process that is the first command of its sandbox: it comes after the one that looks after it.
+/// The process id of the first command in a sandbox, after the supervisor.
 pub(crate) const FIRST: &str = "2";
-/// Says what a command finds: processes, what is shared between them, and what it inherits.
+/// Prints the environment of a command: processes, shared objects, and inherited settings.
 const LOOK: &str = "set -- /proc/[0-9]*; echo $# processes; tail -qn +2 /proc/sysvipc/*; ls -A /dev/shm; \
     stat -c %a /dev/shm; tail -qn +2 /proc/net/tcp /proc/net/unix; grep -E '^Sig|^Cpus_allowed:' /proc/self/status; \
     ulimit -a; ulimit -Ha; umask; pwd; nice; ionice; env; trap; ls /proc/self/fd | wc -l; read line; echo \"[$line]\"";
-/// How often commands are tried, two of which make up what a job may: on a busy machine any may be slow.
+/// Pairs of commands in each job. Any command may be slow on a busy machine.
 const TIMES: usize = 5;
-/// Jobs that try it, at most.
-const MOST_JOBS: usize = 10;
+/// The maximum number of jobs that try a command.
+const MAX_JOBS: usize = 10;
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// Runs commands of one job, one right after the other.
+/// Runs the commands of one job in sequence.
 async fn run_all(service: &Service, commands: &[&str]) -> Vec<Value> {
     let prompt: Vec<_> = commands.iter().map(|command| bash(command)).collect();
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt.join("\n")});
@@ -35,8 +35,8 @@ async fn run_all(service: &Service, commands: &[&str]) -> Vec<Value> {
     replies
 }
 
-/// Runs a command and then a look around, again and again. Says for each time whether both had one sandbox, and
-/// what the look saw.
+/// Runs a command and then [`LOOK`], several times. Returns for each time whether both ran in the same sandbox, and
+/// the output of [`LOOK`].
 async fn tried(service: &Service, command: &str) -> Vec<(bool, String)> {
     let look = format!("echo $$; {LOOK}");
     let replies = run_all(service, &[command, &look].repeat(TIMES)).await;
@@ -49,11 +49,11 @@ async fn tried(service: &Service, command: &str) -> Vec<(bool, String)> {
     seen.collect()
 }
 
-/// What the first command of a job sees.
+/// Returns the output of [`LOOK`] in the first command of a job.
 async fn new(service: &Service) -> String {
     let reply = run(service, LOOK).await;
     let seen = reply["stdout"].as_str().unwrap().to_owned();
-    // The first process, and the command.
+    // The first process of the sandbox, and the command.
     assert!(seen.starts_with("2 processes\n"), "{reply:#}");
     seen
 }
@@ -80,7 +80,7 @@ async fn a_quick_command_that_left_nothing_is_followed_by_another_in_its_sandbox
         let mut jobs = 0;
         let mut was_same = false;
         while !was_same {
-            assert!(jobs < MOST_JOBS, "{command}");
+            assert!(jobs < MAX_JOBS, "{command}");
             jobs += 1;
             for (is_same, seen) in tried(&service, command).await {
                 was_same |= is_same;
@@ -107,7 +107,7 @@ async fn a_command_that_was_slow_or_left_something_is_followed_by_one_in_a_new_s
         "call(29, 0, 4096, 0o1600)",
         "call(64, 0, 1, 0o1600)",
         "call(68, 0, 0o1600)",
-        // A connection that is over; it lasts for a minute.
+        // A closed connection, which stays for a minute.
         "listener = socket.create_server(('127.0.0.1', 0))
 peer = socket.create_connection(listener.getsockname())
 accepted = listener.accept()[0]
@@ -122,7 +122,7 @@ peer.close()",
             assert_eq!(seen, new, "{command}");
         }
     }
-    // Memory that is open in nothing but sockets that are on their way through each other, until the kernel finds them.
+    // Memory that is only open in sockets that are queued in each other, until the kernel finds them.
     let held = python(
         "file = os.memfd_create('held')
 os.write(file, bytes(1 << 20))
@@ -133,7 +133,7 @@ print('done')",
     for (_, seen) in tried(&service, &held).await {
         assert_eq!(seen, new);
     }
-    // What the next command would inherit cannot be changed.
+    // A command cannot change settings that the next command would inherit.
     for change in [
         "prlimit --pid 1 --nofile=100",
         "renice -n 19 -p 1",
@@ -151,7 +151,7 @@ print('done')",
             "{change}: {reply:#}"
         );
     }
-    // What nobody could find again cannot be made.
+    // A command cannot create an object that could not be found again.
     let queue = "call(240, b'queue', os.O_CREAT | os.O_RDWR, 0o600, 0)";
     let reply = run(&service, &python(queue)).await;
     assert!(
@@ -177,7 +177,7 @@ while time.process_time() < 0.05:
         service.add_worker(&[("SKILLET_SANDBOX", isolation)]).await;
         let prompt = format!("{}\n{}\n", bash(&burn), bash("echo $PPID $$")).repeat(TIMES);
         let request = json!({"skill": "shell", "model": "script/bash", "prompt": prompt});
-        // Outside of namespaces, who looks after a command is another process in another sandbox.
+        // Without namespaces, each sandbox has its own supervisor process.
         let is_shared = |pair: &[Value]| {
             let [first, second] = [0, 1].map(|index| pair[index]["stdout"].as_str().unwrap());
             second.starts_with(first.trim()) && !second.trim().ends_with(&format!("1 {FIRST}"))
@@ -190,9 +190,9 @@ while time.process_time() < 0.05:
             if replies.chunks(2).any(is_shared) {
                 break job;
             }
-            // On a busy machine all may be slow.
+            // On a busy machine, all commands may be slow.
             jobs += 1;
-            assert!(jobs < MOST_JOBS, "{isolation}: {replies:#?}");
+            assert!(jobs < MAX_JOBS, "{isolation}: {replies:#?}");
         };
         let events = service.events(&job).await;
         let used = data(&events, "tool.completed").into_iter().map(|data| {
@@ -215,7 +215,7 @@ async fn a_kept_sandbox_that_is_killed_is_replaced_and_nobody_notices() {
     }
     let service = Service::start().await;
     let call = || Reply::call("shell.exec", json!({"command": "echo $$"}));
-    // Long enough to kill something.
+    // The delay is long enough to kill a process.
     let later = call().delay(Duration::from_secs(2));
     let replies_of_model = [call(), later, Reply::text("Done.")];
     service.model.script("kept", replies_of_model);
@@ -255,7 +255,7 @@ async fn a_kept_sandbox_outlives_neither_its_job_nor_its_worker() {
     until(async || !exists(process)).await;
 }
 
-/// The first processes of the sandboxes that are there.
+/// Returns the first process of each existing sandbox.
 fn kept(service: &Service) -> Vec<Pid> {
     let launcher = launcher(service).as_raw_nonzero();
     let path = format!("/proc/{launcher}/task/{launcher}/children");

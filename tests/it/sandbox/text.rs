@@ -1,4 +1,4 @@
-//! Odd and long commands and outputs.
+//! Unusual and long commands and outputs.
 
 use std::time::{Duration, Instant};
 

@@ -6,29 +6,29 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::support::Service;
 
-/// A user of this machine that nobody else is.
+/// An unused user of this machine.
 pub(super) struct User {
     pub(super) id: u32,
 }
 
 impl User {
-    /// Another one for each test.
+    /// Returns a different user for each test.
     pub(super) fn new() -> Self {
-        /// After those that workers give to jobs.
+        /// The first id after those that workers give to jobs.
         const FIRST: u32 = 61_200;
         static NEXT: AtomicU32 = AtomicU32::new(FIRST);
         let id = NEXT.fetch_add(1, Ordering::Relaxed);
         Self { id }
     }
 
-    /// What runs a program as that user.
+    /// Returns the command that runs a program as this user.
     pub(super) fn wrapper(&self) -> Vec<String> {
         let id = self.id;
         let wrapper = format!("setpriv --reuid {id} --regid {id} --clear-groups");
         wrapper.split(' ').map(str::to_owned).collect()
     }
 
-    /// Starts another worker that runs as that user, and through another wrapper as well.
+    /// Starts another worker that runs as this user, through an additional wrapper.
     pub(super) async fn add_worker(
         &self,
         service: &mut Service,
@@ -47,7 +47,8 @@ impl User {
         service.add_worker_through(&wrapper, &variables).await;
     }
 
-    /// Makes a data directory for the next worker, and opens its way to the database; returns its place for assets.
+    /// Creates a data directory for the next worker, and opens the path to the database. Returns the directory for
+    /// assets.
     pub(super) fn prepare(&self, service: &Service) -> String {
         let home = service.next_home();
         let database = reqwest::Url::parse(&service.database_url).unwrap();
@@ -58,7 +59,7 @@ impl User {
             std::fs::set_permissions(directory, std::fs::Permissions::from_mode(mode)).unwrap();
         };
         open(service.home.path(), 0o711);
-        // The server makes files in it, as one of its group.
+        // The server creates files in this directory as a member of its group.
         open(socket, 0o771);
         if let Some(database) = socket.parent().filter(|it| it.ends_with("postgres")) {
             open(database, 0o711);

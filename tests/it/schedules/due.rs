@@ -1,4 +1,4 @@
-//! Schedules whose time has come.
+//! Due schedules.
 
 use reqwest::Method;
 use serde_json::json;
@@ -50,7 +50,7 @@ async fn three_workers_miss_no_time_and_double_none() {
             == 300
     })
     .await;
-    // A run for each schedule, a job for each run, and no job without a run.
+    // There is one run for each schedule, one job for each run, and no job without a run.
     for (query, expected) in [
         ("select count(*) from schedule_run", 300),
         ("select count(distinct schedule_id) from schedule_run", 300),
@@ -179,7 +179,7 @@ async fn a_job_that_cannot_be_created_is_told_in_the_history_and_stops_no_other_
         states(&settled(&service, &sound, 2).await),
         ["started", "overlap"]
     );
-    // It can still be paused.
+    // The broken schedule can still be paused.
     let (status, _) = service.patch(&broken, &json!({"paused": true})).await;
     assert_eq!(status, 200);
 }

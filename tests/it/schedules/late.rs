@@ -1,4 +1,4 @@
-//! Times that passed while no worker was there, and pauses.
+//! Missed times while no worker ran, and pauses.
 
 use serde_json::json;
 
@@ -53,7 +53,8 @@ async fn a_clock_that_goes_back_runs_no_time_twice() {
     pass_hours(&service, 1.2).await;
     let first = settled(&service, &path, 1).await;
     service.finished(first[0]["job_id"].as_str().unwrap()).await;
-    // The time that has run is to come again, and after a pause times are counted from now.
+    // Move the clock back, so that the time that has already run comes again. After a pause, the next time is counted
+    // from now.
     pass_hours(&service, -1.0).await;
     for paused in [true, false] {
         let (status, _) = service.patch(&path, &json!({"paused": paused})).await;

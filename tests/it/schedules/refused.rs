@@ -1,4 +1,4 @@
-//! Schedules that are refused, and those of other tenants.
+//! Rejected schedules, and schedules of other tenants.
 
 use reqwest::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Schedules as they are created, shown, changed and removed.
+//! Creation, retrieval, update and deletion of schedules.
 
 use reqwest::Method;
 use serde_json::{Value, json};

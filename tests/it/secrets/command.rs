@@ -170,7 +170,7 @@ async fn a_master_key_that_is_none_stops_the_start_and_is_not_shown() {
             "{ran:?}"
         );
     }
-    // Nor does the file's, which is a default of the flag, show in the help.
+    // Keys from the configuration file, which are defaults of the flag, are not in the help either.
     let terminal = Terminal::new(&[database]);
     let (key, before) = (generate_master_key(), generate_master_key());
     let file = format!("master_key = \"{key}\"\nprevious_master_keys = \"{before},hunter2\"\n");

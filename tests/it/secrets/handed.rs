@@ -21,7 +21,7 @@ async fn a_skill_gets_what_it_declares_and_no_other() {
     let service = &vault.service;
     put(service, "KEEPER_KEY", VALUE).await;
     put(service, "UNASKED", "nobody asked for it").await;
-    // The length tells that the value itself is there.
+    // The length shows that the command receives the value itself.
     let command =
         "printf %s \"$KEEPER_KEY\" | wc -c; echo \"[${KEEPER_EXTRA-none}] [${UNASKED-none}]\"";
     let done = service.run(&job("keeper", command)).await;
@@ -80,7 +80,7 @@ async fn a_job_without_a_secret_that_its_skill_requires_is_refused() {
         skill["secrets"],
         json!([{"name": "KEEPER_KEY", "required": true}, {"name": "KEEPER_EXTRA", "required": false}])
     );
-    // Another tenant's does not count.
+    // A secret of another tenant does not count.
     let other = create_key(&service.pool, "other", &[Scope::Jobs]).await;
     let theirs = service
         .anonymous(Method::PUT, "/v1/secrets/KEEPER_KEY")
@@ -136,7 +136,7 @@ async fn a_worker_opens_only_what_was_put_there_under_its_keys() {
         assert!(said.contains(words), "{done:#}");
     };
     let none = [("SKILLET_MASTER_KEY", "")];
-    expect(service, &none, "no master key to open them with").await;
+    expect(service, &none, "no master key to decrypt them").await;
     let other = [("SKILLET_MASTER_KEY", new.as_str())];
     expect(service, &other, "SKILLET_PREVIOUS_MASTER_KEYS").await;
     let rotated = [
@@ -148,13 +148,13 @@ async fn a_worker_opens_only_what_was_put_there_under_its_keys() {
     ];
     expect(service, &rotated, "done").await;
 
-    // Who can write to the database cannot make one tenant's secret another's.
+    // A person with write access to the database cannot turn one secret into another.
     sqlx::query("update secret set name = 'KEEPER_EXTRA'")
         .execute(&service.pool)
         .await
         .unwrap();
     put(service, "KEEPER_KEY", "another value").await;
-    let moved = "cannot open the secret KEEPER_EXTRA: what is stored is not what was encrypted";
+    let moved = "cannot open the secret KEEPER_EXTRA: the stored value was changed or belongs to another secret";
     expect(service, &[], moved).await;
 }
 

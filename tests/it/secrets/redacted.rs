@@ -1,4 +1,4 @@
-//! Redaction: a job's log has the names of its secrets only.
+//! Redaction: the log of a job contains only the names of its secrets.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -11,7 +11,7 @@ const LABEL: &str = "[secret KEEPER_KEY]";
 const BOTH: [&str; 2] = ["anthropic/claude-test", "openai/gpt-test"];
 
 impl Service {
-    /// The value is nowhere in the database and in no log, in no form in which it could be said.
+    /// Checks that the value is neither in the database nor in a log, in any encoding that could occur.
     pub(super) async fn assert_unseen(&self) {
         let (dump, logs) = (self.dump().await, self.logs());
         let escaped = json!(VALUE).to_string();
@@ -95,10 +95,10 @@ async fn what_a_tool_is_given_and_gives_is_cleaned_for_the_log_and_the_model() {
             results[1]["output"].as_str().unwrap().contains(LABEL),
             "{results:#?}"
         );
-        // The model reads what the log says.
+        // The model receives the text of the log.
         let told = service.model.requests(&marker)[2]["messages"].to_string();
         for result in results {
-            // A failure's text has a word before it.
+            // A failure has a prefix in the request.
             let output = result["output"].to_string();
             assert!(told.contains(&output[1..]), "{output} in {told}");
         }
@@ -151,7 +151,7 @@ async fn why_a_job_failed_and_what_came_with_it_are_cleaned_too() {
     assert!(message.contains(&format!("?token={LABEL}")), "{failed:#}");
     let events = service.events(failed["id"].as_str().unwrap()).await;
     assert!(!json!(events).to_string().contains("0123-4567-89ab"));
-    // The client's own words come back to it as they were.
+    // The client gets its own metadata back unchanged.
     assert_eq!(failed["metadata"], job["metadata"]);
     assert!(!service.logs().contains("0123-4567-89ab"));
 }

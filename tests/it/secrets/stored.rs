@@ -70,7 +70,7 @@ async fn nothing_of_a_value_can_be_read_in_the_database_or_the_logs() {
     );
     let (name, ciphertext, nonce) = stored.fetch_one(&service.pool).await.unwrap();
     assert_eq!(name, "API_KEY");
-    // The value and the tag.
+    // The ciphertext consists of the value and the tag.
     assert_eq!((ciphertext.len(), nonce.len()), (VALUE.len() + 16, 12));
     let dump = service.dump().await;
     assert!(dump.contains("API_KEY"), "the dump has the secret's row");
@@ -79,7 +79,7 @@ async fn nothing_of_a_value_can_be_read_in_the_database_or_the_logs() {
         assert!(!dump.contains(&text), "{text} is in the database");
         assert!(!service.logs().contains(&text), "{text} is in a log");
     }
-    // The same value is another ciphertext each time.
+    // Storing the same value again gives a different ciphertext.
     put(&service, "API_KEY", VALUE).await;
     let again = sqlx::query_scalar::<_, Vec<u8>>("select ciphertext from secret");
     assert_ne!(again.fetch_one(&service.pool).await.unwrap(), ciphertext);

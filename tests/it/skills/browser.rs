@@ -1,11 +1,11 @@
-//! `browser`: what pages look like, down to the pixel.
+//! `browser`: screenshots, checked pixel by pixel.
 
 use serde_json::json;
 
 use super::made::{Made, can_run};
 use crate::support::{Service, bash};
 
-/// Four colours in known places, one of which a script has put there.
+/// A page with four colours in known positions, one of which is set by a script.
 const PAGE: &str = r##"cat > page.html <<'END'
 <!doctype html><html><body style="margin: 0; background: #ffffff">
 <style>div { position: absolute; width: 100px; height: 100px }</style>

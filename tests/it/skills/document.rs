@@ -1,4 +1,4 @@
-//! `document`: what pandoc wrote, as LibreOffice and `unzip` see it.
+//! `document`: output of pandoc, checked with LibreOffice and `unzip`.
 
 use serde_json::json;
 

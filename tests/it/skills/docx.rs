@@ -1,4 +1,4 @@
-//! `docx`: what python-docx wrote, as LibreOffice draws it and pandoc reads it.
+//! `docx`: output of python-docx, rendered by LibreOffice and read by pandoc.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `ffmpeg`: what it made, by ffprobe and by the samples themselves.
+//! `ffmpeg`: output files, checked with ffprobe and by their samples.
 
 use std::process::Command;
 

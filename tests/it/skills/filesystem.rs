@@ -1,4 +1,4 @@
-//! `filesystem`: an archive, by Python's reader of archives; and that no tool leaves the workspace.
+//! `filesystem`: an archive, checked with Python's archive reader, and the confinement of tools to the workspace.
 
 use serde_json::json;
 use tests::model_server::Reply;

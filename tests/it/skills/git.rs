@@ -1,4 +1,4 @@
-//! `git`: what it made, by another clone; what it was given, over http from Git's own server.
+//! `git`: output, checked in another clone, and input over HTTP from Git's own server.
 
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -132,7 +132,7 @@ fn clone_of(url: &str, parameters: Value) -> Value {
     json!({"skill": "git", "model": "script/bash", "prompt": prompt, "parameters": parameters})
 }
 
-/// Runs a script in the origin's folder, as its owner does.
+/// Runs a script in the folder of the origin, as the owner of its repositories.
 fn shell(origin: &Origin, script: &str) {
     let script = format!("set -e; {script}");
     let mut command = Command::new("bash");

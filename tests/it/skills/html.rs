@@ -1,11 +1,11 @@
-//! `html`: the pages that it makes, as Chromium has them when their scripts have run.
+//! `html`: output pages, rendered by Chromium after their scripts have run.
 
 use serde_json::json;
 
 use super::made::{Made, can_run};
 use crate::support::{Service, bash};
 
-/// The page as it stands in the browser in the end.
+/// Returns the final DOM of the page in the browser.
 fn rendered(made: &Made, name: &str) -> String {
     let profile = made.path("profile");
     made.ask(

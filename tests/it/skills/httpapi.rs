@@ -1,4 +1,4 @@
-//! `httpapi`: requests to a server on this machine, and no shell to go round them.
+//! `httpapi`: requests to a local server, without a shell that could bypass the restrictions.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -14,7 +14,7 @@ async fn service_that_reaches_it() -> Service {
     service
 }
 
-/// What the model is told of each call of one reply.
+/// Runs calls in one reply. Returns the result that the model receives for each call.
 async fn told(
     service: &Service,
     marker: &str,

@@ -12,21 +12,21 @@ use tempfile::TempDir;
 use crate::support::problem::Problem;
 use crate::support::{Service, has_program, is_all_required};
 
-/// Where jobs find programs. The developer's own may be others.
+/// The search path for programs in jobs. The developer's own path may be different.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 const EXAMPLES: [(&str, &[u8]); 2] = [
     ("bakery.csv", include_bytes!("../../../examples/bakery.csv")),
     ("notes.txt", include_bytes!("../../../examples/notes.txt")),
 ];
 
-/// A completed job and its outputs, each under its name in a folder.
+/// A completed job and its outputs, which are stored in a folder by name.
 pub(super) struct Made {
     pub(super) job: Value,
     folder: TempDir,
 }
 
-/// Whether the skill can run here, and these programs are there to look at its work. Where nothing may be left
-/// out, that is a failure.
+/// Whether the skill can run here and the programs that check its output are installed. If all tests must run, a
+/// skill that cannot run is a failure.
 pub(super) async fn can_run(service: &Service, skill: &str, programs: &[&str]) -> bool {
     let (_, found) = service.get(&format!("/v1/skills/{skill}")).await;
     let available = found["available"] == true;
@@ -41,8 +41,7 @@ pub(super) async fn can_run(service: &Service, skill: &str, programs: &[&str]) -
     available && programs.iter().all(|program| has_program(program))
 }
 
-/// Whether workers have that module, which a skill can do without. Where nothing may be left out, its absence is a
-/// failure.
+/// Whether workers have this optional module of a skill. If all tests must run, a missing module is a failure.
 pub(super) async fn has_module(service: &Service, skill: &str, name: &str) -> bool {
     let (_, found) = service.get(&format!("/v1/skills/{skill}")).await;
     let has_it = found["programs"].get(name).is_some();
@@ -86,12 +85,12 @@ impl Made {
         Self { job, folder }
     }
 
-    /// What the job said at the end.
+    /// Returns the final text of the job.
     pub(super) fn text(&self) -> &str {
         self.job["text"].as_str().unwrap()
     }
 
-    /// The media types of its outputs by name.
+    /// Returns the names and the media types of the outputs.
     pub(super) fn outputs(&self) -> Vec<(&str, &str)> {
         let mut outputs = Vec::new();
         for output in self.job["outputs"].as_array().unwrap() {
@@ -102,12 +101,12 @@ impl Made {
         outputs
     }
 
-    /// Where an output is.
+    /// Returns the path of an output.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    /// What a program says, run beside the outputs.
+    /// Runs a program in the folder of the outputs, and returns its output.
     pub(super) fn ask(&self, program: &str, arguments: &[&str]) -> String {
         let output = self.start(program, arguments);
         assert!(
@@ -118,12 +117,12 @@ impl Made {
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
-    /// What a few lines of Python say about the outputs.
+    /// Runs Python code in the folder of the outputs, and returns its output.
     pub(super) fn ask_python(&self, code: &str) -> String {
         self.ask("python3", &["-I", "-c", code])
     }
 
-    /// The streams of a film or a sound, in words.
+    /// Returns a description of each stream of a video or audio file.
     pub(super) fn streams(&self, name: &str) -> Vec<String> {
         let fields = "stream=codec_type,codec_name,width,height,sample_rate,channels";
         let said = self.ask(
@@ -147,7 +146,7 @@ impl Made {
             .collect()
     }
 
-    /// How long a film or a sound is, in seconds.
+    /// Returns the duration of a video or audio file, in seconds.
     pub(super) fn length(&self, name: &str) -> f64 {
         let fields = "format=duration";
         let said = self.ask(
@@ -165,7 +164,7 @@ impl Made {
         said.trim().parse().unwrap()
     }
 
-    /// What ffmpeg says of the volume.
+    /// Returns ffmpeg's report on the volume.
     pub(super) fn listen(&self, name: &str) -> String {
         let output = self.start(
             "ffmpeg",
@@ -195,14 +194,14 @@ impl Made {
             .unwrap()
     }
 
-    /// Prints an office file with LibreOffice and returns its pages.
+    /// Converts an office file to PDF with LibreOffice, and returns its pages.
     pub(super) fn pages_of_office_file(&self, name: &str) -> Vec<Picture> {
         self.ask("soffice", &["--headless", "--convert-to", "pdf", name]);
         let pdf = Path::new(name).with_extension("pdf");
         self.pages(pdf.to_str().unwrap())
     }
 
-    /// The pages of a PDF as pictures.
+    /// Returns the pages of a PDF as images.
     pub(super) fn pages(&self, pdf: &str) -> Vec<Picture> {
         self.ask("pdftoppm", &["-r", "40", "-gray", pdf, "page"]);
         let mut pages: Vec<_> = std::fs::read_dir(self.folder.path())
@@ -215,7 +214,7 @@ impl Made {
     }
 }
 
-/// What the API says to a file that the skill does not take.
+/// Returns the API's error for a file that the skill does not accept.
 pub(super) async fn refusal(service: &Service, skill: &str, name: &str, content: &[u8]) -> String {
     let body = request(skill, "Do it.", &[(name, content)], json!({}));
     let request = service.request(Method::POST, "/v1/jobs").json(&body);
@@ -238,7 +237,7 @@ fn request(skill: &str, prompt: &str, inputs: &[(&str, &[u8])], parameters: Valu
     })
 }
 
-/// A page in shades of grey.
+/// An image of a page in shades of grey.
 pub(super) struct Picture {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -261,7 +260,7 @@ impl Picture {
         }
     }
 
-    /// How much of it is not white.
+    /// Returns the proportion of pixels that are not white.
     pub(super) fn ink(&self) -> f64 {
         let dark = self.pixels.iter().filter(|pixel| **pixel < 230).count();
         dark as f64 / self.pixels.len() as f64

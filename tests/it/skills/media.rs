@@ -1,4 +1,4 @@
-//! `media`: a film with sound, by ffprobe, and by what its pictures show.
+//! `media`: a video with sound, checked with ffprobe and by its frames.
 
 use super::made::{Made, can_run};
 use crate::support::Service;
@@ -21,7 +21,7 @@ async fn a_film_grows_month_by_month_with_its_sound() {
     );
     assert!((9.9..10.1).contains(&made.length("bakery.mp4")));
 
-    // The columns of 2025 are there at the end, and not yet after three seconds.
+    // The columns of 2025 are visible at the end, but not after three seconds.
     for (at, is_there) in [("3", false), ("9", true)] {
         made.ask(
             "ffmpeg",

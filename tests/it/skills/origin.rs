@@ -1,4 +1,4 @@
-//! A web server on this machine, reached by the machine's name: files, and Git repositories.
+//! A local web server, reached by the machine's name, that serves files and Git repositories.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -10,14 +10,14 @@ use tempfile::TempDir;
 pub(super) use crate::egress::ANY;
 use crate::egress::machine;
 
-/// Serves a folder. What lies below `private/` wants a password, and what ends in `.git` is a repository.
+/// Serves a folder. Paths below `private/` require a password, and paths that end in `.git` are repositories.
 pub(super) struct Origin {
     folder: TempDir,
     /// `http://NAME:PORT`
     pub(super) url: String,
 }
 
-/// A request as far as it matters here.
+/// The parts of a request that this server uses.
 struct Request {
     method: String,
     path: String,
@@ -54,7 +54,7 @@ impl Origin {
     }
 }
 
-/// A client that goes away in the middle is no failure of ours.
+/// Serves one connection. A client that disconnects early is not an error.
 fn serve(stream: TcpStream, root: &Path) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     if let Some(request) = Request::read(&mut reader) {
@@ -94,7 +94,7 @@ fn answer(mut stream: TcpStream, root: &Path, request: &Request) -> std::io::Res
     }
 }
 
-/// What Git's own server says (git-http-backend(1)), which speaks CGI (RFC 3875).
+/// Returns the response of Git's own server (git-http-backend(1)), which uses CGI (RFC 3875).
 fn git(root: &Path, request: &Request) -> Vec<u8> {
     let field = |name: &str| {
         let found = request.fields.iter().find(|(it, _)| it == name);
@@ -170,7 +170,7 @@ impl Request {
     }
 }
 
-/// A body of which nobody knew the length (RFC 9112, section 7.1).
+/// Reads a body of unknown length in the chunked encoding (RFC 9112, section 7.1).
 fn chunks(reader: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut body = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! `pdf`: what it makes, by poppler's programs; what it changed, by a library that did not change it.
+//! `pdf`: new files, checked with Poppler's programs, and changed files, checked with a different library.
 
 use serde_json::json;
 
@@ -25,7 +25,7 @@ async fn a_report_has_its_figures_on_pages_that_are_not_blank() {
     for word in ["Sales grew by 13.3 % in 2025", "161,006 €", "303,084"] {
         assert!(text.contains(word), "{word} in {text}");
     }
-    // Headings, table and chart are known to screen readers.
+    // Headings, the table and the chart are tagged for screen readers.
     let structure = made.ask(
         "qpdf",
         &[

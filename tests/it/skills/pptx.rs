@@ -1,4 +1,4 @@
-//! `pptx`: what python-pptx wrote, as LibreOffice draws it.
+//! `pptx`: output of python-pptx, rendered by LibreOffice.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `spreadsheet`: formulas that openpyxl wrote, as LibreOffice computes and draws them.
+//! `spreadsheet`: formulas from openpyxl, computed and rendered by LibreOffice.
 
 use serde_json::json;
 
@@ -17,7 +17,7 @@ async fn a_workbook_has_live_formulas_and_a_chart() {
     let made = Made::of_bakery(&service, "spreadsheet", prompt).await;
     assert_eq!(made.outputs(), [("bakery.xlsx", EXCEL)]);
 
-    // Another growth, and the plan must follow.
+    // The plan must follow a changed growth rate.
     made.ask_python(
         "import openpyxl\nbook = openpyxl.load_workbook('bakery.xlsx')\nbook['Summary']['B3'] = 0.5\nbook.save('bakery.xlsx')",
     );

@@ -1,4 +1,4 @@
-//! `vectorstore`: the index is searched by its owner, outside of the sandbox.
+//! `vectorstore`: an index, searched by its owner outside the sandbox.
 
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use reqwest::Method;
@@ -20,7 +20,7 @@ async fn the_nearest_neighbour_of_a_question_is_the_passage_that_answers_it() {
     let made = Made::of_bakery(&service, "vectorstore", prompt).await;
     assert_eq!(made.outputs(), [("bakery-index.zip", "application/zip")]);
     made.ask("python3", &["-m", "zipfile", "-e", "bakery-index.zip", "."]);
-    // None of these is worded as the passage is.
+    // None of these questions uses the wording of its passage.
     let asked = [
         (
             "when was the shop closing for a new oven floor",
@@ -44,7 +44,7 @@ async fn the_nearest_neighbour_of_a_question_is_the_passage_that_answers_it() {
         let best = best.lines().next().unwrap();
         assert!(best.contains(answer), "{question}: {said}");
     }
-    // Another way to the same neighbour: letters that both have, counted without the index.
+    // Find the same passage without the index, by counting the letter sequences in common.
     let by_hand = made.ask_python(&format!(
         "import json\nfrom collections import Counter\n\
          parts = lambda text: Counter(text.lower()[i:i+4] for i in range(len(text)))\n\
@@ -55,7 +55,7 @@ async fn the_nearest_neighbour_of_a_question_is_the_passage_that_answers_it() {
     assert_eq!(by_hand.trim(), "notes.txt line 7");
 }
 
-/// An embedding model that knows what is a vehicle, at an address that others can name. It has a key.
+/// Starts an embedding model that recognizes vehicles and requires a key. Returns its URL, which jobs can reach.
 fn model_of_vehicles() -> String {
     async fn embed(request: HttpRequest, body: web::Json<Value>) -> HttpResponse {
         let key = request.headers().get("authorization");
@@ -67,7 +67,7 @@ fn model_of_vehicles() -> String {
             _ => json!([0.0, 3.0]),
         };
         let texts = body["input"].as_array().unwrap().iter().enumerate();
-        // The order of an answer is that of its indices.
+        // The results are out of order, and their indices give the order.
         let data = texts
             .map(|(index, text)| json!({"index": index, "embedding": vector(text)}))
             .rev();
@@ -82,7 +82,8 @@ fn model_of_vehicles() -> String {
     format!("http://{}:{port}/v1", machine())
 }
 
-/// Which passage is nearest to the question `car`: with the vectors of the model if there is one, else by words.
+/// Prints the passage that is nearest to the question `car`, by the vectors of the model if there is one, and else by
+/// words.
 const NEAREST: &str = r#"python3 - <<'END'
 import json
 texts = ["It is a car park, and a car stands in it.", "An automobile with four doors.", "Bananas."]

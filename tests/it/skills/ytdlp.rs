@@ -1,4 +1,4 @@
-//! `ytdlp`: a download from a web server on this machine, by the extractor for any page.
+//! `ytdlp`: a download from a local web server, with the generic extractor.
 
 use reqwest::Method;
 use serde_json::json;
@@ -95,7 +95,7 @@ async fn of_two_films_one_is_downloaded_unless_the_job_may_have_more() {
                 <video src=\"red.mp4\"></video><video src=\"blue.mp4\"></video></body></html>";
     origin.write("page.html", page);
     let url = format!("{}/page.html", origin.url);
-    // As someone calls it who would like to have all.
+    // This command asks for the whole playlist.
     let greedy = LOAD.replace("--no-playlist", "--yes-playlist --max-downloads 9");
     let prompt = bash(&format!(
         "set -e; {greedy} '{url}' > /dev/null; ls downloads/yt-dlp | wc -l"

@@ -11,18 +11,18 @@ use tokio::time::timeout;
 use crate::support::{Service, Stream, bash};
 use shared::id::JobId;
 
-/// Longer than two comments of a stream in which nothing happens.
-const PATIENCE: Duration = Duration::from_secs(40);
+/// Longer than two keep-alive intervals of an idle stream.
+const TIMEOUT: Duration = Duration::from_secs(40);
 
 #[tokio::test]
 async fn a_follower_that_is_behind_when_the_job_is_deleted_is_let_go() {
     let service = Service::start().await;
-    // About 11 MB in the end: more than what fits between the job and a client that does not read.
+    // About 11 MB in total, which is more than the buffers between the job and a client that does not read can hold.
     let commands = (0..30).map(|_| bash("seq 1 30000"));
     let prompt = commands.collect::<Vec<_>>().join("\n");
     let job = json!({"skill": "shell", "model": "script/bash", "prompt": prompt, "limits": {"max_iterations": 40}});
     let job = service.create(&job).await;
-    // A client that takes little at once, and nothing now.
+    // A client with a small receive buffer, which does not read yet.
     let socket = TcpSocket::new_v4().unwrap();
     socket.set_recv_buffer_size(4096).unwrap();
     let address = service.url.trim_start_matches("http://").parse().unwrap();
@@ -32,13 +32,13 @@ async fn a_follower_that_is_behind_when_the_job_is_deleted_is_let_go() {
         service.key
     );
     connection.write_all(request.as_bytes()).await.unwrap();
-    // Another one follows it to its end.
+    // Another client follows the job to its end.
     service.follow(&job, 0).await.rest_raw().await;
     let gone = service.request(Method::DELETE, &format!("/v1/jobs/{job}"));
     assert_eq!(gone.send().await.unwrap().status(), 204);
 
     let mut bytes = Vec::new();
-    let read = timeout(PATIENCE, connection.read_to_end(&mut bytes)).await;
+    let read = timeout(TIMEOUT, connection.read_to_end(&mut bytes)).await;
     drop(read.expect("the stream goes on"));
     let text = String::from_utf8_lossy(&bytes);
     assert!(text.contains("event: job.queued"), "it had begun");
@@ -66,7 +66,7 @@ async fn a_follower_of_a_job_that_goes_without_an_event_is_let_go() {
             1
         );
     }
-    let next = timeout(PATIENCE, stream.next_raw()).await;
+    let next = timeout(TIMEOUT, stream.next_raw()).await;
     assert_eq!(next.expect("the stream goes on"), None);
 }
 
@@ -86,7 +86,7 @@ async fn a_stream_ends_when_its_key_is_revoked() {
     let key = format!("/v1/keys/{}", made["id"].as_str().unwrap());
     let revoked = service.request(Method::DELETE, &key).send().await.unwrap();
     assert_eq!(revoked.status(), 204);
-    let next = timeout(PATIENCE, lost.next_raw()).await;
+    let next = timeout(TIMEOUT, lost.next_raw()).await;
     assert_eq!(next.expect("the stream goes on"), None);
 
     service

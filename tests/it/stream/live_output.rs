@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use crate::support::log::{assert_whole, text};
 use crate::support::{Service, bash, scripted, until};
 
-/// Lines that a command prints, one each 5 ms.
+/// The number of lines that a command prints, one every 5 ms.
 const LINES: usize = 200;
 
 async fn print_lines(service: &Service) -> String {
@@ -37,7 +37,7 @@ async fn live_output_that_nobody_follows_is_written_a_few_times_a_second() {
     let is_output = |event: &&Value| event["type"] == "tool.output";
     let output: Vec<_> = events.iter().filter(is_output).collect();
     let lasted = at(output[output.len() - 1]) - at(output[0]);
-    // It waits for 50 ms, and timers may be early by a little; the first and the last rows are not paced.
+    // Rows are written at most every 50 ms, and timers may fire early. The first and the last row are not paced.
     let most = lasted.num_milliseconds() / 40 + 3;
     assert!(
         output.len() as i64 <= most,
@@ -101,7 +101,7 @@ async fn only_followed_jobs_are_notified_of() {
         .unwrap();
     let quiet = service.create_shell("true").await;
     service.finished(&quiet).await;
-    // It goes on only when it is followed.
+    // The job continues only after it is followed.
     let reply = Reply::stall().then_text("Done.");
     service.model.script("followed", [reply]);
     let body = scripted("anthropic/claude-test", "followed");

@@ -1,4 +1,4 @@
-//! Databases of tests, on one server a run.
+//! Test databases, on one server for each test run.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,8 @@ use std::sync::{LazyLock, Mutex};
 use sqlx::{AssertSqlSafe, Connection, PgConnection};
 use tokio::sync::OnceCell;
 
-/// The server of this test run; it ends when its standard input does, with us.
+/// The database server of this test run. It ends when its standard input is closed, which happens at the end of the
+/// tests.
 struct Server {
     url: String,
     _process: Child,
@@ -35,12 +36,12 @@ static SERVER: LazyLock<Server> = LazyLock::new(|| {
 
 static TEMPLATE: OnceCell<()> = OnceCell::const_new();
 static COUNT: AtomicU32 = AtomicU32::new(0);
-/// Databases of tests that have ended. All of a run would fill 8 GB.
+/// Databases of tests that have ended. All databases of a test run would fill 8 GB.
 static RELEASED: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 const TEMPLATE_NAME: &str = "skillet_template";
 
-/// A new database with our schema; returns its URL.
+/// Creates a database with the current schema, and returns its URL.
 pub(crate) async fn create() -> String {
     TEMPLATE.get_or_init(make_template).await;
     let name = name_of(COUNT.fetch_add(1, Ordering::Relaxed));
@@ -59,7 +60,7 @@ pub(crate) async fn create() -> String {
     url_of(&name)
 }
 
-/// Lets the next [`create`] drop the database with that URL, if it is from there.
+/// Allows the next [`create`] to drop the database with this URL, if [`create`] made it.
 pub(crate) fn release(url: &str) {
     let is_ours = |number: &u32| url_of(&name_of(*number)) == url;
     if let Some(number) = (0..COUNT.load(Ordering::Relaxed)).find(is_ours) {
@@ -79,7 +80,7 @@ async fn make_template() {
         .await
         .unwrap();
     shared::db::migrate(&pool).await.unwrap();
-    // A database that someone is connected to cannot be a template.
+    // A database with an open connection cannot be a template.
     pool.close().await;
 }
 

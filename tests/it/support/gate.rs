@@ -5,7 +5,7 @@ use super::Service;
 /// A command that waits for [`open_gates`].
 pub(crate) const WAIT_AT_GATE: &str = "until [[ -e gate ]]; do sleep 0.02; done";
 
-/// Lets the commands end that wait in a worker's workspaces.
+/// Lets the commands that wait in a worker's workspaces end.
 pub(crate) fn open_gates(service: &Service, worker: usize) {
     let all = service
         .home
@@ -14,7 +14,7 @@ pub(crate) fn open_gates(service: &Service, worker: usize) {
     let processes = std::fs::read_dir(all).unwrap().flatten();
     let jobs = processes.filter_map(|folder| std::fs::read_dir(folder.path()).ok());
     for job in jobs.flatten().flatten() {
-        // One that has ended meanwhile has no workspace.
+        // A job that has just ended has no workspace.
         let _ = std::fs::write(job.path().join("workspace/gate"), "");
     }
 }

@@ -1,15 +1,15 @@
-//! Checks that hold for every error response.
+//! Checks that apply to every error response.
 
 use reqwest::RequestBuilder;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-/// Words that only our own code and its libraries use.
+/// Words that occur only in the code of this service and its libraries.
 const INTERNAL: [&str; 8] = [
     "sqlx", "postgres", "database", "panicked", "struct ", "::", ".rs", "/tmp/",
 ];
 
-/// A refusal whose form has been checked.
+/// An error response whose format has been checked.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: u16,
@@ -46,22 +46,22 @@ impl Problem {
         }
     }
 
-    /// For programs.
+    /// Returns the error code, for programs.
     pub(crate) fn code(&self) -> &str {
         self.body["code"].as_str().unwrap()
     }
 
-    /// For people.
+    /// Returns the message, for people.
     pub(crate) fn detail(&self) -> &str {
         self.body["detail"].as_str().unwrap()
     }
 
-    /// The status and the code.
+    /// Returns the status and the error code.
     pub(crate) fn kind(&self) -> (u16, &str) {
         (self.status, self.code())
     }
 
-    /// What is wrong with which field.
+    /// Returns the JSON pointer and the message of each error.
     pub(crate) fn errors<'a>(&'a self) -> Vec<(&'a str, &'a str)> {
         let errors = self.body["errors"].as_array().into_iter().flatten();
         let texts = |error: &'a Value| {

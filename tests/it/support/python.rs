@@ -7,8 +7,9 @@ use tokio::process::Command;
 
 use super::{has_program, is_all_required};
 
-/// A Python with packages from the registry, below the target directory, where later runs find it; `None` where they
-/// cannot be installed, unless nothing may be left out. Each name is made once at a time: keep it in a `OnceCell`.
+/// Returns a Python with packages from the registry, below the target directory, where later runs find it. Returns
+/// `None` if the packages cannot be installed and not all tests must run. Keep the result in a `OnceCell`, because no
+/// name may be installed twice at the same time.
 pub(crate) async fn python_with(name: &str, packages: &[&str]) -> Option<PathBuf> {
     if !has_program("python3") {
         return None;

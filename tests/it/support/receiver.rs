@@ -1,4 +1,4 @@
-//! A receiver of webhooks, and signed requests to others.
+//! A receiver of webhooks, and signed requests to other receivers.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use shared::webhook::WebhookSecret;
 
 pub(crate) use tests::receiver::{Behavior, Received, Receiver};
 
-/// Posts a signed body to a receiver, as the service does, and returns the status of the answer.
+/// Posts a signed body to a receiver, as the service does, and returns the status of the response.
 pub(crate) async fn post_signed(
     url: &str,
     secret: &str,

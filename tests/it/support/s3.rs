@@ -1,4 +1,4 @@
-//! The S3 server of tests, and the Python that runs it.
+//! The S3 server of tests, and the Python environment that runs it.
 
 use std::ops::Deref;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::python::python_with;
 
 static PYTHON: OnceCell<Option<PathBuf>> = OnceCell::const_new();
 
-/// A Python with the server; `None` where it cannot be installed and may be left out.
+/// Returns a Python with the server, or `None` if it cannot be installed and may be left out.
 pub(crate) async fn python_with_s3() -> Option<PathBuf> {
     let python = PYTHON.get_or_init(|| python_with("moto", &[PACKAGE]));
     python.await.clone()
@@ -21,12 +21,12 @@ pub(crate) async fn python_with_s3() -> Option<PathBuf> {
 pub(crate) struct S3(Server);
 
 impl S3 {
-    /// Starts it; `None` where it cannot be installed and may be left out.
+    /// Starts the server. Returns `None` if it cannot be installed and may be left out.
     pub(crate) async fn start() -> Option<Self> {
         Self::start_with(&[]).await
     }
 
-    /// The same, and each request after the first needs the credentials of a user whom nobody made.
+    /// Starts the server so that each request after the first needs the credentials of a user who does not exist.
     pub(crate) async fn start_locked() -> Option<Self> {
         Self::start_with(&[("INITIAL_NO_AUTH_ACTION_COUNT", "1")]).await
     }
@@ -36,17 +36,17 @@ impl S3 {
         Some(Self(Server::start(&python, environment).await.unwrap()))
     }
 
-    /// Sends a request past the gate; the answer's text.
+    /// Sends a request that bypasses the gate, and returns the text of the response.
     pub(crate) async fn request(&self, method: Method, path: &str) -> String {
         self.0.request(method, path).await.unwrap()
     }
 
-    /// The names of the bucket's objects.
+    /// Returns the names of the objects in the bucket.
     pub(crate) async fn objects(&self) -> Vec<String> {
         self.0.objects().await.unwrap()
     }
 
-    /// How many uploads to the bucket have begun and not ended.
+    /// Returns the number of unfinished uploads to the bucket.
     pub(crate) async fn unfinished(&self) -> usize {
         self.0.unfinished().await.unwrap()
     }

@@ -1,4 +1,4 @@
-//! Scripts of the repository that install what they run from registries of packages.
+//! Scripts of the repository that install programs from package registries.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -10,8 +10,9 @@ use super::{Service, is_all_required};
 /// The exit status of a script that cannot install what it needs.
 const CANNOT_INSTALL: i32 = 69;
 
-/// Runs the script at a path of the repository, which must succeed, and returns what it prints. The environment names
-/// the service. `None` if the script cannot install what it needs and may be left out.
+/// Runs the script at this path of the repository, which must succeed, and returns its output. Environment variables
+/// contain the URL and the key of the service. Returns `None` if the script cannot install what it needs and may be
+/// left out.
 pub(crate) async fn run_script(
     service: &Service,
     path: &str,

@@ -1,4 +1,4 @@
-//! A service of its own for each test.
+//! A separate service for each test.
 
 mod client;
 
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use tests::model_server::ModelServer;
 
 use super::process::{self, PROGRAM, Process};
-use super::{PATIENCE, database};
+use super::{TIMEOUT, database};
 
 /// An API process, its workers, their database and their model, for one test.
 pub(crate) struct Service {
@@ -34,15 +34,15 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// An API and one worker.
+    /// Starts an API and one worker.
     pub(crate) async fn start() -> Self {
         let mut service = Self::without_worker().await;
         service.add_worker(&[]).await;
         service
     }
 
-    /// An API and one worker that also have the skill `maker`, whose tools make every kind of output;
-    /// the model `anthropic/tiny` reads 1,000 tokens.
+    /// Starts an API and one worker that also have the skill `maker`, whose tools make every kind of output. The
+    /// model `anthropic/tiny` has a context of 1,000 tokens.
     pub(crate) async fn with_maker() -> Self {
         let skills = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
         let environment = [
@@ -54,19 +54,19 @@ impl Service {
         service
     }
 
-    /// An API alone.
+    /// Starts an API without a worker.
     pub(crate) async fn without_worker() -> Self {
         Self::with_environment(&[]).await
     }
 
-    /// An API alone, with more variables, which its workers get, too.
+    /// Starts an API without a worker. The API and its later workers have more variables.
     pub(crate) async fn with_environment(more: &[(&str, &str)]) -> Self {
         Self::with_database(database::create().await, more).await
     }
 
-    /// The same, with that database.
+    /// Like [`Self::with_environment`], with this database.
     pub(crate) async fn with_database(database_url: String, more: &[(&str, &str)]) -> Self {
-        // Another test may have been first.
+        // Another test may have installed it.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let pool = db::connect(&database_url, "test", 4).await.unwrap();
         let key = create_key(&pool, "default", &[Scope::Jobs, Scope::Admin]).await;
@@ -109,17 +109,17 @@ impl Service {
         }
     }
 
-    /// Sets a variable of the processes that are started from now on.
+    /// Sets a variable of the processes that start from now on.
     pub(crate) fn set_variable(&mut self, name: &str, value: &str) {
         self.environment.push((name.to_owned(), value.to_owned()));
     }
 
-    /// Starts another worker, with more variables, and waits until it is there.
+    /// Starts another worker with more variables, and waits until it is registered.
     pub(crate) async fn add_worker(&mut self, more: &[(&str, &str)]) {
         self.add_worker_through(&[], more).await;
     }
 
-    /// The same through a program that runs it, as `nice` does.
+    /// Like [`Self::add_worker`], through a program that runs the worker, as `nice` does.
     pub(crate) async fn add_worker_through(&mut self, wrapper: &[&str], more: &[(&str, &str)]) {
         let home = self.next_home().display().to_string();
         let worker = self.start_worker(wrapper, more);
@@ -134,7 +134,7 @@ impl Service {
         .await;
     }
 
-    /// Starts a worker that may not get far.
+    /// Starts a worker, which may fail before it is registered.
     pub(crate) fn start_worker(&self, wrapper: &[&str], more: &[(&str, &str)]) -> Process {
         let home = self.next_home();
         let mut environment = self.environment.clone();
@@ -149,20 +149,20 @@ impl Service {
         }
     }
 
-    /// The data directory of the worker that is started next.
+    /// Returns the data directory of the worker that starts next.
     pub(crate) fn next_home(&self) -> PathBuf {
         self.home
             .path()
             .join(format!("worker-{}", self.workers.len()))
     }
 
-    /// Starts the API again, where it was.
+    /// Restarts the API at the same address.
     pub(crate) fn restart_api(&mut self) {
         let address = self.url.trim_start_matches("http://").to_owned();
         (self.api, _) = start_api(&self.environment, &self.home, &address);
     }
 
-    /// The same through a program that runs it, as `nice` does.
+    /// Like [`Self::restart_api`], through a program that runs the API, as `nice` does.
     pub(crate) fn restart_api_through(&mut self, wrapper: &[&str]) {
         let address = self.url.trim_start_matches("http://");
         let arguments = ["api", "--listen", address];
@@ -173,21 +173,21 @@ impl Service {
         assert!(line.starts_with("listening on "), "{line}\n{}", self.logs());
     }
 
-    /// Starts another API beside the first, with more variables, and says where.
+    /// Starts a second API with more variables. Returns its process and its URL.
     pub(crate) fn start_second_api(&self, more: &[(&str, &str)]) -> (Process, String) {
         let mut environment = self.environment.clone();
         environment.extend(owned(more));
         start_api(&environment, &self.home, "127.0.0.1:0")
     }
 
-    /// Where the asset store has the bytes with that hash, if it has them.
+    /// Returns the path of the blob with this hash in the asset store. The file may not exist.
     pub(crate) fn blob(&self, sha256: &Value) -> PathBuf {
         let sha256 = sha256.as_str().unwrap();
         let folder = self.home.path().join("assets/sha256");
         folder.join(&sha256[..2]).join(sha256)
     }
 
-    /// All rows of all tables of the database as text.
+    /// Returns all rows of all tables of the database as text.
     pub(crate) async fn dump(&self) -> String {
         let tables = sqlx::query_scalar::<_, String>(
             "select relname::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace",
@@ -202,7 +202,7 @@ impl Service {
         dump
     }
 
-    /// What the processes logged.
+    /// Returns the logs of the processes.
     pub(crate) fn logs(&self) -> String {
         let files = std::fs::read_dir(self.home.path())
             .unwrap()
@@ -226,24 +226,24 @@ impl Drop for Service {
     }
 }
 
-/// A prompt of `script/bash` with one command.
+/// Returns a prompt of `script/bash` with one command.
 pub(crate) fn bash(command: &str) -> String {
     format!("```bash\n{command}\n```")
 }
 
-/// Makes an agent `runner` that can do what prompts of `script/bash` say.
+/// Creates an agent `runner` that can run prompts of `script/bash`.
 pub(crate) async fn put_runner(service: &Service) {
     let agent = service.request(Method::PUT, "/v1/agents/runner");
     let agent = agent.json(&json!({"soul": "I run.", "tools": ["shell.exec"]}));
     assert_eq!(agent.send().await.unwrap().status(), 201);
 }
 
-/// A job of the skill `shell` whose model answers by the script of that marker.
+/// Returns a job of the skill `shell` whose model replies with the script of this marker.
 pub(crate) fn scripted(model: &str, marker: &str) -> Value {
     json!({"skill": "shell", "model": model, "prompt": format!("Do it. #{marker}")})
 }
 
-/// A key of a tenant, which is made if it is missing.
+/// Creates an API key for a tenant. Creates the tenant if it does not exist.
 pub(crate) async fn create_key(pool: &Pool, tenant: &str, scopes: &[Scope]) -> String {
     let tenant = db::tenant::get_or_insert(pool, tenant).await.unwrap();
     let secret = SecretKey::generate();
@@ -253,11 +253,11 @@ pub(crate) async fn create_key(pool: &Pool, tenant: &str, scopes: &[Scope]) -> S
     secret.reveal().to_owned()
 }
 
-/// Waits until it is so.
+/// Waits until the condition is true.
 pub(crate) async fn until(mut is_so: impl AsyncFnMut() -> bool) {
     let begun_at = Instant::now();
     while !is_so().await {
-        assert!(begun_at.elapsed() < PATIENCE, "waited too long");
+        assert!(begun_at.elapsed() < TIMEOUT, "waited too long");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of a service's asset store, and uploads that are not finished.
+//! The folder of a service's asset store, and unfinished uploads.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::Service;
 
 const MIB: usize = 1024 * 1024;
 
-/// Sends a part of a large file.
+/// Starts the upload of a large file, and sends only a part of it.
 pub(crate) async fn begin_upload(service: &Service) -> TcpStream {
     let address = service.url.trim_start_matches("http://");
     let mut connection = TcpStream::connect(address).await.unwrap();
@@ -25,13 +25,13 @@ pub(crate) async fn begin_upload(service: &Service) -> TcpStream {
     connection
 }
 
-/// Checks that the asset store has no file but the one that tells whether it works.
+/// Checks that the asset store contains only its probe file.
 pub(crate) fn assert_stores_nothing(service: &Service) {
     let probe = service.home.path().join("assets/probe");
     assert_eq!(stored(service, ""), [probe]);
 }
 
-/// The files below a folder of the asset store.
+/// Returns the files below a folder of the asset store.
 pub(crate) fn stored(service: &Service, folder: &str) -> Vec<PathBuf> {
     let mut folders = vec![service.home.path().join("assets").join(folder)];
     let mut files = Vec::new();

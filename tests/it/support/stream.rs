@@ -6,9 +6,9 @@ use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
-/// A job's log as a client receives it: the bytes of each event.
+/// A job's log as received by a client: the bytes of each event.
 pub(crate) struct Stream {
     pub(crate) response: Response,
     rest: String,
@@ -22,9 +22,9 @@ impl Stream {
         }
     }
 
-    /// The next event as it stands on the wire; `None` when the stream ends, in whatever way.
+    /// Returns the next event as received, or `None` when the stream ends in any way.
     pub(crate) async fn next_raw(&mut self) -> Option<String> {
-        let next = timeout(PATIENCE, self.receive_event());
+        let next = timeout(TIMEOUT, self.receive_event());
         next.await.expect("the stream has no more events")
     }
 
@@ -43,13 +43,13 @@ impl Stream {
         }
     }
 
-    /// The next event's data.
+    /// Returns the data of the next event.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         let raw = self.next_raw().await?;
         Some(parse(&raw))
     }
 
-    /// All that still comes.
+    /// Returns all remaining events as received.
     pub(crate) async fn rest_raw(&mut self) -> Vec<String> {
         let mut events = Vec::new();
         while let Some(event) = self.next_raw().await {
@@ -59,14 +59,14 @@ impl Stream {
     }
 }
 
-/// The data of an event as it stands on the wire.
+/// Returns the data of an event as received.
 pub(crate) fn parse(raw: &str) -> Value {
     let data = raw.lines().find_map(|line| line.strip_prefix("data: "));
     serde_json::from_str(data.unwrap()).unwrap()
 }
 
-/// Follows a job to its end as a browser does: what cuts the stream is survived by asking for what comes after
-/// the last id. `request` is that for the stream.
+/// Follows a job to its end, as a browser does: when the stream is cut, it requests the events after the last id.
+/// `request` is the request for the stream.
 pub(crate) async fn follow_through(request: RequestBuilder) -> Vec<String> {
     let mut events: Vec<String> = Vec::new();
     let follow = async {
@@ -86,7 +86,7 @@ pub(crate) async fn follow_through(request: RequestBuilder) -> Vec<String> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    timeout(2 * PATIENCE, follow)
+    timeout(2 * TIMEOUT, follow)
         .await
         .expect("the job does not end");
     events

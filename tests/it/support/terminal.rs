@@ -1,4 +1,4 @@
-//! The command line in a folder of its own.
+//! The command line, run in a separate folder.
 
 use std::process::{Output, Stdio};
 
@@ -8,15 +8,15 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-use super::{PATIENCE, PROGRAM};
+use super::{PROGRAM, TIMEOUT};
 
-/// Someone at a terminal, in a folder of their own.
+/// A terminal in its own folder.
 pub(crate) struct Terminal {
     pub(crate) folder: TempDir,
     environment: Vec<(String, String)>,
 }
 
-/// What came of a command.
+/// The result of a command.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
@@ -25,10 +25,10 @@ pub(crate) struct Ran {
 }
 
 impl Terminal {
-    /// A terminal with these variables and no others of its environment but `PATH` and `HOME`.
+    /// Returns a terminal whose environment contains only these variables, `PATH` and `HOME`.
     pub(crate) fn new(environment: &[(&str, &str)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        // As root, the database of `skillet up` runs as another user, who has to pass through.
+        // As root, the database of `skillet up` runs as another user, who must be able to traverse the folder.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(folder.path(), open).unwrap();
         let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
@@ -38,12 +38,12 @@ impl Terminal {
         }
     }
 
-    /// A command under way; it ends with the test.
+    /// Starts a command, which is killed when it is dropped.
     pub(crate) fn spawn(&self, arguments: &[&str]) -> Child {
         self.command(arguments).spawn().unwrap()
     }
 
-    /// The same through a program that runs it, as `nice` does.
+    /// Like [`Self::spawn`], through a program that runs the command, as `nice` does.
     pub(crate) fn spawn_through(&self, wrapper: &[&str], arguments: &[&str]) -> Child {
         // The wrapper may change to a user who cannot enter the directory of the program.
         let program = std::fs::File::open(PROGRAM).unwrap();
@@ -72,7 +72,7 @@ impl Terminal {
         command
     }
 
-    /// Runs a command to its end, with this on its standard input.
+    /// Runs a command to its end with this standard input.
     pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
         let mut child = self
             .command(arguments)
@@ -90,14 +90,14 @@ impl Terminal {
         Ran::of(self.spawn(arguments)).await
     }
 
-    /// A file of the folder.
+    /// Reads a file of the folder.
     pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.folder.path().join(path)).unwrap()
     }
 }
 
 impl Ran {
-    /// The JSON objects that were printed, one per line.
+    /// Returns the JSON objects that were printed, one per line.
     pub(crate) fn objects(&self) -> Vec<Value> {
         let objects = self.out.lines().map(serde_json::from_str);
         objects
@@ -107,7 +107,7 @@ impl Ran {
 
     /// Waits for the end of a command.
     pub(crate) async fn of(child: Child) -> Self {
-        let ended = timeout(PATIENCE, child.wait_with_output()).await;
+        let ended = timeout(TIMEOUT, child.wait_with_output()).await;
         let Output {
             status,
             stdout,

@@ -9,7 +9,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 use tokio::process::Child;
 use tokio::time::timeout;
 
-use super::{PATIENCE, Terminal, until};
+use super::{TIMEOUT, Terminal, until};
 
 /// The size of the terminal.
 const SIZE: Winsize = Winsize {
@@ -19,7 +19,7 @@ const SIZE: Winsize = Winsize {
     ws_ypixel: 0,
 };
 
-/// A command at a terminal at which someone types.
+/// A command at a terminal, with keyboard input.
 pub(crate) struct Tty {
     child: Child,
     keys: File,
@@ -27,7 +27,7 @@ pub(crate) struct Tty {
 }
 
 impl Tty {
-    /// Starts a command there.
+    /// Starts a command at a new terminal.
     pub(crate) fn spawn(terminal: &Terminal, arguments: &[&str]) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
@@ -49,7 +49,7 @@ impl Tty {
         let keys = File::from(master);
         let mut screen = keys.try_clone().unwrap();
         let seen = shown.clone();
-        // Ends with the last process that has the other side open.
+        // The thread ends when the last process closes the other side.
         std::thread::spawn(move || {
             let mut part = [0; 4096];
             while let Ok(length @ 1..) = screen.read(&mut part) {
@@ -60,21 +60,21 @@ impl Tty {
         Self { child, keys, shown }
     }
 
-    /// All that was shown so far.
+    /// Returns everything that was shown so far.
     pub(crate) fn shown(&self) -> String {
         self.shown.lock().unwrap().clone()
     }
 
-    /// Waits until that is shown so often.
+    /// Waits until the text was shown this number of times.
     pub(crate) async fn until_shown(&self, text: &str, times: usize) {
         until(async || self.shown().matches(text).count() >= times).await;
     }
 
-    /// All that a command shows from start to end, with plain line breaks.
+    /// Returns everything that a command shows from start to end, with plain line breaks.
     pub(crate) async fn show_all(terminal: &Terminal, arguments: &[&str]) -> String {
         let mut tty = Self::spawn(terminal, arguments);
         tty.ended().await;
-        // The screen is read by another thread.
+        // Another thread reads the screen.
         until(async || Arc::strong_count(&tty.shown) == 1).await;
         tty.shown().replace("\r\n", "\n")
     }
@@ -89,9 +89,9 @@ impl Tty {
         writeln!(self.keys, "{line}").unwrap();
     }
 
-    /// The exit code.
+    /// Waits for the end of the command, and returns its exit code.
     pub(crate) async fn ended(&mut self) -> Option<i32> {
-        let ended = timeout(PATIENCE, self.child.wait()).await;
+        let ended = timeout(TIMEOUT, self.child.wait()).await;
         ended.expect("the command does not end").unwrap().code()
     }
 }

@@ -14,7 +14,7 @@ use tokio_util::task::AbortOnDropHandle;
 const KEY_ID: &str = "key-id";
 const SECRET: &str = "the secret of the bucket";
 
-/// The server, with the bucket `bucket`. It ends when this is dropped.
+/// The server, with the bucket `bucket`. It ends when this value is dropped.
 pub(crate) struct VerifyingS3 {
     url: String,
     root: TempDir,
@@ -22,7 +22,7 @@ pub(crate) struct VerifyingS3 {
 }
 
 impl VerifyingS3 {
-    /// Starts it in this process.
+    /// Starts the server in this process.
     pub(crate) async fn start() -> Self {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("bucket")).unwrap();
@@ -36,14 +36,14 @@ impl VerifyingS3 {
         }
     }
 
-    /// Whether the content of an asset is there.
+    /// Whether the server has the content of an asset.
     pub(crate) fn has(&self, asset: &Value) -> bool {
         let sha256 = asset["sha256"].as_str().unwrap();
         let object = format!("bucket/some/prefix/sha256/{}/{sha256}", &sha256[..2]);
         self.root.path().join(object).exists()
     }
 
-    /// What a service needs to keep its assets in the bucket.
+    /// Returns the variables that make a service keep its assets in the bucket.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
         vec![
             ("SKILLET_ASSETS", "s3://bucket/some/prefix".to_owned()),
@@ -62,7 +62,7 @@ async fn serve(listener: TcpListener, service: S3Service) {
         let service = service.clone();
         connections.spawn(async move {
             let http = Builder::new(TokioExecutor::new());
-            // A client may hang up at any time.
+            // A client may disconnect at any time.
             let _ = http.serve_connection(TokioIo::new(stream), service).await;
         });
         while connections.try_join_next().is_some() {}

@@ -70,7 +70,7 @@ async fn in_a_group_the_bot_answers_when_it_is_meant() {
     assert_eq!(status.reply_to, Some(asked));
     bot.settled(GROUP).await;
     assert_eq!(bot.telegram.sent(GROUP).len(), 2);
-    // A reply to the bot is meant for it.
+    // A reply to the bot is addressed to it.
     bot.telegram.write(
         ann.says(&bash("echo again"))
             .in_chat(GROUP)

@@ -6,7 +6,7 @@ use tests::bot_server::{Person, ShownMessage};
 use super::chat_bot::{ChatBot, GROUP, ann, is_done};
 use crate::support::{bash, until};
 
-/// Asks the agent `careful` to run a command, and returns the message that asks for an approval.
+/// Asks the agent `careful` to run a command, and returns the approval request in the chat.
 async fn ask(bot: &ChatBot, person: &Person, command: &str) -> ShownMessage {
     bot.telegram.write(person.says("/agent careful"));
     bot.telegram
@@ -44,7 +44,7 @@ async fn a_call_runs_when_it_is_allowed() {
     assert_eq!(bot.telegram.violations(), [""; 0]);
     let tap = bot.telegram.wait_for_call("answerCallbackQuery", 0).await;
     assert_eq!(tap["text"], "Allowed");
-    // The second tap of an impatient finger.
+    // The second tap of the button did nothing.
     assert_eq!(bot.jobs(7).await.len(), 1);
 }
 
@@ -83,13 +83,16 @@ async fn only_approvers_decide_and_only_in_their_chat() {
         }
         for tap in [2 * number, 2 * number + 1] {
             let answer = bot.telegram.wait_for_call("answerCallbackQuery", tap).await;
-            assert_eq!(answer["text"], "You may not decide this.");
+            assert_eq!(
+                answer["text"],
+                "You are not allowed to approve or deny this."
+            );
         }
     }
     let job = &bot.jobs(7).await[0];
     assert_eq!(job["status"], "waiting");
 
-    // Bob may approve in the group, but not what was asked elsewhere: buttons can be forged.
+    // Bob may approve in the group, but not a request from another chat: buttons can be forged.
     let addressed = format!("@skillet_bot {}", bash("true"));
     bot.telegram
         .write(bob.says("/agent@skillet_bot careful").in_chat(GROUP));
@@ -104,7 +107,10 @@ async fn only_approvers_decide_and_only_in_their_chat() {
     let data = question.buttons[0][0].1.clone();
     bot.telegram.tap_with(&bob, GROUP, other.id, &data);
     let answer = bot.telegram.wait_for_call("answerCallbackQuery", 4).await;
-    assert_eq!(answer["text"], "You may not decide this.");
+    assert_eq!(
+        answer["text"],
+        "You are not allowed to approve or deny this."
+    );
     bot.telegram.tap(&bob, GROUP, other.id, "Allow");
     ended(&bot, GROUP, other.id, "✅ Allowed: Bob (8), in Telegram").await;
     assert_eq!(bot.jobs(7).await[0]["status"], "waiting");
@@ -130,7 +136,7 @@ async fn an_answer_from_elsewhere_counts_and_a_late_tap_says_so() {
     bot.telegram.tap_with(&ann, 7, question.id, &buttons);
     let late = bot.telegram.wait_for_call("answerCallbackQuery", 0).await;
     let text = late["text"].as_str().unwrap();
-    assert!(text.contains("it was approved before"), "{text}");
+    assert!(text.contains("it was already approved"), "{text}");
     bot.settled(7).await;
 }
 

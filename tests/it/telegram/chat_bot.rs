@@ -1,4 +1,4 @@
-//! A service with a bot.
+//! A service with a Telegram bot.
 
 use std::path::PathBuf;
 
@@ -9,12 +9,12 @@ use tests::bot_server::{BotServer, Person, ShownMessage, TOKEN};
 use crate::support::process::{self, Process};
 use crate::support::{Service, WAIT_AT_GATE, bash, open_gates, send, until};
 
-/// A picture of one pixel, in base64.
+/// An image of one pixel, in base64.
 pub(super) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==";
-/// A group in which the bot may be used.
+/// A group that may use the bot.
 pub(super) const GROUP: i64 = -1_001_234;
 
-/// A service, a server of the Bot API, and the bot between them.
+/// A service, a Bot API server, and the bot between them.
 pub(super) struct ChatBot {
     pub(super) service: Service,
     pub(super) telegram: BotServer,
@@ -23,13 +23,13 @@ pub(super) struct ChatBot {
 }
 
 impl ChatBot {
-    /// A bot for the users 1 to 99 and the group. Its agent `runner` runs the commands of prompts. The agent `careful`
-    /// asks first.
+    /// Starts a bot for the users 1 to 99 and the group. Its agent `runner` runs the commands of prompts. The agent
+    /// `careful` asks for approval first.
     pub(super) async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    /// The same with other variables.
+    /// Like [`Self::start`], with more variables.
     pub(super) async fn with(more: &[(&str, &str)]) -> Self {
         let service = Service::start().await;
         for (name, confirm) in [("runner", vec![]), ("careful", vec!["shell.exec"])] {
@@ -77,30 +77,30 @@ impl ChatBot {
         process::start(&["telegram"], &self.environment, &self.log_path())
     }
 
-    /// Starts the bot again after its end.
+    /// Restarts the bot after its end.
     pub(super) fn restart(&mut self) {
         self.process = self.start_process();
         self.await_ready();
     }
 
-    /// What the bot has logged.
+    /// Returns the log of the bot.
     pub(super) fn log(&self) -> String {
         std::fs::read_to_string(self.log_path()).unwrap()
     }
 
-    /// The jobs of a chat, the newest first.
+    /// Returns the jobs of a chat, the newest first.
     pub(super) async fn jobs(&self, chat: i64) -> Vec<Value> {
         self.jobs_of(&chat.to_string()).await
     }
 
-    /// The jobs of a chat or a thread, the newest first.
+    /// Returns the jobs of a chat or a thread, the newest first.
     pub(super) async fn jobs_of(&self, place: &str) -> Vec<Value> {
         let path = format!("/v1/jobs?metadata.place={place}&limit=100");
         let (_, jobs) = self.service.get(&path).await;
         jobs["data"].as_array().unwrap().clone()
     }
 
-    /// Lets the commands of all jobs go on until the newest job of a chat has ended.
+    /// Lets the commands of all jobs continue until the newest job of a chat has ended.
     pub(super) async fn open_gates(&self, chat: i64) {
         until(async || {
             open_gates(&self.service, 0);
@@ -109,7 +109,7 @@ impl ChatBot {
         .await;
     }
 
-    /// Waits until nothing of the jobs of a chat is left to be sent.
+    /// Waits until everything about the jobs of a chat is sent.
     pub(super) async fn settled(&self, chat: i64) {
         let is_settled = async || {
             let jobs = self.jobs(chat).await;
@@ -133,27 +133,27 @@ impl ChatBot {
     }
 }
 
-/// A user of the bot.
+/// Returns a user of the bot.
 pub(super) fn ann(id: i64) -> Person {
     Person::new(id, "Ann")
 }
 
-/// A prompt with one command, whose file is an output.
+/// Returns a prompt with one command that creates an output.
 pub(super) fn making(command: &str, output: &str) -> String {
     format!("{}\noutput: {output}", bash(command))
 }
 
-/// A prompt with a command that runs when the gates are open.
+/// Returns a prompt with a command that runs when the gates are open.
 pub(super) fn gated(command: &str) -> String {
     bash(&format!("{WAIT_AT_GATE}; {command}"))
 }
 
-/// Whether the message is that of a job whose command runs.
+/// Whether the message belongs to a job whose command is running.
 pub(super) fn is_running(message: &ShownMessage) -> bool {
     message.text.starts_with("⏳ ") && message.text.contains("⚙ shell.exec")
 }
 
-/// The texts of the messages of the bot.
+/// Returns the texts of the messages.
 pub(super) fn texts(messages: &[ShownMessage]) -> Vec<&str> {
     messages
         .iter()
@@ -161,7 +161,7 @@ pub(super) fn texts(messages: &[ShownMessage]) -> Vec<&str> {
         .collect()
 }
 
-/// Whether the message is that of a job that has ended well.
+/// Whether the message belongs to a completed job.
 pub(super) fn is_done(message: &ShownMessage) -> bool {
     message.text.starts_with("✅ Done")
 }

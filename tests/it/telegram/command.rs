@@ -1,4 +1,4 @@
-//! The commands of a chat.
+//! Chat commands.
 
 use super::chat_bot::{ChatBot, ann, gated, is_done, is_running};
 use crate::support::{bash, until};
@@ -15,10 +15,10 @@ async fn help_and_lists_say_what_there_is() {
         ("/skill", "shell – "),
         ("/agent", "careful"),
         ("/jobs", "There are no jobs here yet."),
-        ("/retry", "There is no such job that has ended here."),
+        ("/retry", "No ended job found in this chat."),
         (
             "/cancel job_nonsense",
-            "There is no such job that runs here.",
+            "No unfinished job found in this chat.",
         ),
         ("/dance", "There is no command /dance."),
         ("/skill no-such-skill do it", "no-such-skill"),
@@ -76,10 +76,10 @@ async fn a_job_is_cancelled_and_run_again() {
     let jobs = bot.jobs(7).await;
     assert_eq!(jobs[0]["retry_of"], jobs[1]["id"]);
     assert_eq!(jobs[0]["conversation_id"], jobs[1]["conversation_id"]);
-    // Another chat cannot touch it.
+    // Another chat cannot retry the job.
     let other = super::chat_bot::ann(8);
     let id = jobs[0]["id"].as_str().unwrap();
     bot.telegram.write(other.says(&format!("/retry {id}")));
-    let refusal = "There is no such job that has ended here.";
+    let refusal = "No ended job found in this chat.";
     bot.telegram.wait_for(8, |it| it.text == refusal).await;
 }

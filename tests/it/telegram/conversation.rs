@@ -17,7 +17,7 @@ async fn the_jobs_of_a_chat_are_one_conversation_until_it_asks_for_another() {
     expect(&bot, &bash("echo kept > note; echo ok"), "ok").await;
     expect(&bot, &bash("cat note"), "kept").await;
     for round in 0..2 {
-        // Nothing about it is in the process.
+        // The process keeps no state about the conversation.
         bot.process.kill();
         bot.restart();
         expect(&bot, "/new", "A new conversation with the agent runner").await;

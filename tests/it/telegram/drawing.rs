@@ -1,11 +1,11 @@
-//! Messages of a chat as a picture.
+//! Drawings of chat messages.
 
 use std::fmt::Write;
 
 use tests::bot_server::{MarkupRun, ShownMessage};
 
 const WIDTH: usize = 560;
-/// Characters of a line.
+/// The number of characters in a line.
 const COLUMNS: usize = 52;
 const LINE: usize = 19;
 const MARGIN: usize = 14;
@@ -13,7 +13,7 @@ const BUBBLE: usize = 430;
 const PICTURE: usize = 90;
 const BUTTON: usize = 30;
 
-/// A picture, the same for the same conversation at any pace.
+/// Returns a drawing that is the same for the same conversation at any pace.
 pub(super) fn draw(messages: &[ShownMessage]) -> String {
     let mut body = String::new();
     let mut top = MARGIN;
@@ -28,7 +28,7 @@ pub(super) fn draw(messages: &[ShownMessage]) -> String {
     )
 }
 
-/// Draws a message, and returns where it ends.
+/// Draws a message, and returns its lower end.
 fn draw_message(body: &mut String, message: &ShownMessage, top: usize) -> usize {
     let lines = lines(message);
     let has_picture = message
@@ -106,7 +106,7 @@ fn draw_run(body: &mut String, run: &MarkupRun) {
     let _ = write!(body, "<tspan{style}>{}</tspan>", escape(&run.text));
 }
 
-/// The lines of a message, with what varies from run to run replaced.
+/// Returns the lines of a message, with constants in place of text that varies between runs.
 fn lines(message: &ShownMessage) -> Vec<Vec<MarkupRun>> {
     let mut runs = message.runs.clone();
     if let Some(file) = &message.file {
@@ -117,7 +117,7 @@ fn lines(message: &ShownMessage) -> Vec<Vec<MarkupRun>> {
         });
     }
     if !message.is_of_bot {
-        // The marker of the scripted model is not what a person writes.
+        // A person does not write the marker of the scripted model.
         let text = message
             .text
             .split(" #")
@@ -154,7 +154,7 @@ fn lines(message: &ShownMessage) -> Vec<Vec<MarkupRun>> {
     lines
 }
 
-/// The text with the same durations and ids in each run.
+/// Returns the text with constant durations and ids.
 fn steady(text: &str) -> String {
     let words = text.split(' ').collect::<Vec<_>>();
     let is_duration = |place: usize| {

@@ -1,10 +1,10 @@
-//! Ends of the process, and what they say.
+//! Failures that end the process, and their messages.
 
 use tests::bot_server::{BotServer, TOKEN};
 
 use super::chat_bot::{ChatBot, ann, gated, is_running};
 use crate::support::process::{self, Process};
-use crate::support::{PATIENCE, bash};
+use crate::support::{TIMEOUT, bash};
 
 #[tokio::test]
 async fn of_two_processes_of_one_bot_one_ends_and_says_why() {
@@ -16,11 +16,11 @@ async fn of_two_processes_of_one_bot_one_ends_and_says_why() {
     assert!(bot.log().contains(message), "{}", bot.log());
 }
 
-/// The exit status of the process that ends first.
+/// Returns the exit status of the process that ends first.
 async fn end_of_one(first: &mut Process, second: &mut Process) -> Option<i32> {
     let ended = tokio::select! {
-        ended = first.end_within(PATIENCE) => ended,
-        ended = second.end_within(PATIENCE) => ended,
+        ended = first.end_within(TIMEOUT) => ended,
+        ended = second.end_within(TIMEOUT) => ended,
     };
     ended.expect("one ends").code()
 }
@@ -43,7 +43,7 @@ async fn a_wrong_start_says_what_to_do() {
         let log = home.path().join("log");
         let _ = std::fs::remove_file(&log);
         let mut process = process::start(&["telegram"], &environment, &log);
-        let status = process.end_within(PATIENCE).await.expect("it ends");
+        let status = process.end_within(TIMEOUT).await.expect("it ends");
         assert!(!status.success());
         std::fs::read_to_string(&log).unwrap()
     };

@@ -1,4 +1,4 @@
-//! Jobs from messages: files in, texts and files out.
+//! Jobs from messages: input files, and output texts and files.
 
 use serde_json::json;
 use tests::bot_server::ShownMessage;
@@ -78,7 +78,7 @@ async fn every_kind_of_file_is_an_input_and_an_album_is_one_job() {
 async fn a_reply_brings_the_text_and_the_file_of_another_message() {
     let bot = ChatBot::start().await;
     let ann = ann(7);
-    // Telegram tells a bot in a group of a message only if it is for the bot.
+    // In a group, Telegram sends a bot only the messages that are addressed to the bot.
     let other = bot.telegram.write(
         ann.says("")
             .in_chat(-5)
@@ -114,7 +114,7 @@ async fn what_is_too_large_or_no_file_is_refused_in_words() {
     let refusal = bot.telegram.wait_for(7, |_| true).await.text;
     assert!(
         refusal.starts_with(
-            "film.mkv has 3000.0 MB. A bot of Telegram can read files of up to 2000.0 MB."
+            "film.mkv has 3000.0 MB. A Telegram bot can read files of up to 2000.0 MB."
         ),
         "{refusal}"
     );
@@ -222,11 +222,11 @@ async fn a_file_that_telegram_does_not_take_is_a_link() {
     let url = format!("{}/console/jobs/{job}", bot.service.url);
     assert_eq!(
         link,
-        format!("📎 big.bin, 2.5 MB: Telegram did not take it. It is at {url}")
+        format!("📎 big.bin, 2.5 MB: Telegram did not accept it. It is at {url}")
     );
 }
 
-/// The id of the latest job.
+/// Returns the id of the latest job.
 async fn id(bot: &ChatBot) -> String {
     bot.jobs(7).await[0]["id"].as_str().unwrap().to_owned()
 }

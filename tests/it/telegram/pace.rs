@@ -1,4 +1,4 @@
-//! The pace of messages, and calls that fail.
+//! The pace of messages, and failed calls.
 
 use tests::bot_server::CallFault;
 

@@ -1,4 +1,4 @@
-//! The pictures of docs/telegram.md, drawn from conversations with the bot.
+//! The images of docs/telegram.md, drawn from conversations with the bot.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use super::drawing::draw;
 
 const MODEL: &str = "anthropic/claude-test";
 
-/// Compares a picture of the documentation with a conversation, or writes it with `SKILLET_UPDATE=1`.
+/// Compares an image of the documentation with a conversation, or writes it with `SKILLET_UPDATE=1`.
 fn compare(name: &str, messages: &[ShownMessage]) {
     let drawn = draw(messages);
     let images = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/images");

@@ -7,12 +7,12 @@ use rustix::process::Signal;
 use tests::bot_server::{BotServer, ShownMessage};
 
 use super::chat_bot::{ChatBot, PIXEL, ann, gated, is_done, is_running, making};
-use crate::support::{PATIENCE, bash, until};
+use crate::support::{TIMEOUT, bash, until};
 
-/// Steps that are tried at most.
+/// The maximum number of steps.
 const MAX_STEPS: usize = 30;
 
-/// A job with a file, an approval, a text and a picture.
+/// Runs a job with a file, an approval, a text and an image.
 async fn play(telegram: &BotServer, chat: i64) {
     let person = ann(chat);
     let command = format!("cat in.txt; echo {PIXEL} | base64 -d > chart.png");
@@ -27,7 +27,7 @@ async fn play(telegram: &BotServer, chat: i64) {
     telegram.wait_for(chat, |it| it.file.is_some()).await;
 }
 
-/// The messages of a chat by their kind.
+/// Returns the number of messages of a chat by kind.
 fn kinds(messages: &[ShownMessage]) -> BTreeMap<&'static str, usize> {
     let mut kinds = BTreeMap::new();
     for message in messages {
@@ -43,7 +43,7 @@ fn kinds(messages: &[ShownMessage]) -> BTreeMap<&'static str, usize> {
     kinds
 }
 
-/// Kills the process at each call that changes the chat, before the call has an effect or after.
+/// Kills the process at each call that changes the chat, before or after the call has an effect.
 async fn kill_at_each_step(has_effect: bool) {
     let mut bot = ChatBot::with(&[("SKILLET_TELEGRAM_AGENT", "careful")]).await;
     let expected = BTreeMap::from([("approval", 1), ("picture", 1), ("status", 1), ("text", 1)]);
@@ -79,7 +79,7 @@ async fn kill_at_each_step(has_effect: bool) {
         let sent = bot.telegram.sent(chat);
         let kinds = kinds(&sent);
         if has_effect {
-            // Telegram cannot say whether it took the message that was under way. It may come again.
+            // Telegram cannot tell whether it accepted the message in progress, so the message may be sent again.
             for (kind, count) in &expected {
                 assert!(kinds.get(kind) >= Some(count), "step {step}: {sent:#?}");
             }
@@ -95,12 +95,12 @@ async fn kill_at_each_step(has_effect: bool) {
     panic!("the conversation has more than {MAX_STEPS} steps");
 }
 
-/// Goes on where the conversation was cut.
+/// Continues the conversation at the point where it was cut.
 async fn finish(bot: &ChatBot, chat: i64) {
     let telegram = &bot.telegram;
     let is_next = |it: &ShownMessage| !it.buttons.is_empty() || it.file.is_some() || is_done(it);
     let next = telegram.wait_for(chat, is_next).await;
-    // It may have been tapped before.
+    // The button may have been tapped before.
     if !next.buttons.is_empty() {
         telegram.tap(&ann(chat), chat, next.id, "Allow");
     }
@@ -126,7 +126,7 @@ async fn a_job_that_ends_while_no_process_runs_is_delivered_by_the_next() {
     let job = bot.jobs(7).await[0]["id"].as_str().unwrap().to_owned();
     bot.open_gates(7).await;
     bot.service.finished(&job).await;
-    // These come while nobody listens.
+    // This message is sent while no process runs.
     bot.telegram.write(ann(8).says(&bash("echo hello")));
     assert!(bot.telegram.sent(8).is_empty());
     bot.restart();
@@ -150,7 +150,7 @@ async fn a_stopped_process_completes_what_it_has_begun_and_nothing_comes_twice()
         let met = usize::try_from(round).unwrap() % 3;
         until(async || bot.telegram.sent(chat).len() >= met).await;
         bot.process.signal(Signal::TERM);
-        let status = bot.process.end_within(PATIENCE).await.expect("it ends");
+        let status = bot.process.end_within(TIMEOUT).await.expect("it ends");
         assert!(status.success(), "{}", bot.log());
         bot.restart();
         bot.telegram.wait_for(chat, |it| it.file.is_some()).await;
@@ -163,7 +163,7 @@ async fn a_stopped_process_completes_what_it_has_begun_and_nothing_comes_twice()
             count(&|it| it.text.trim() == "hi"),
         ];
         assert_eq!(counts, [1, 1], "{sent:#?}");
-        // A job that has ended before its progress was shown needs no such message.
+        // A job that ends before its progress is shown needs no progress message.
         let statuses = count(&is_done);
         assert!(statuses <= 1 && sent.len() == 2 + statuses, "{sent:#?}");
         assert_eq!(bot.jobs(chat).await.len(), 1);

@@ -1,4 +1,4 @@
-//! The server of the Bot API itself, as an independent client sees it.
+//! The test server of the Bot API, checked with an independent client.
 
 use std::path::Path;
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! The webhook in place of long polling.
+//! The webhook, which replaces long polling.
 
 use reqwest::StatusCode;
 use serde_json::json;
@@ -6,7 +6,7 @@ use serde_json::json;
 use super::chat_bot::{ChatBot, ann};
 use crate::support::{bash, until};
 
-/// A bot with a webhook, and its URL.
+/// Starts a bot with a webhook, and returns the bot and the URL.
 async fn start() -> (ChatBot, String) {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = free.local_addr().unwrap().to_string();
@@ -36,7 +36,7 @@ async fn updates_come_by_the_webhook_and_survive_a_kill() {
         .write(ann.says("").with_file("document", "b", b"2").with(album));
     bot.telegram.wait_for(7, |it| it.text.trim() == "a b").await;
     until(async || bot.telegram.unconfirmed() == 0).await;
-    // The next process does not know when this one has sent the last message, and waits only if Telegram asks.
+    // The next process does not know when this one sent its last message, so it waits only if Telegram asks.
     assert_eq!(bot.telegram.violations(), [""; 0]);
     bot.process.kill();
     bot.telegram.write(ann.says(&bash("echo back")));

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::site::Site;
 use super::{Bench, Ran, sh};
 
-/// A value that nobody may see.
+/// A value that must not be visible anywhere.
 const TOKEN: &str = "tok-5f2c9e1b7a";
 
 fn request(url: &str, more: Value) -> (&'static str, Value) {
@@ -124,7 +124,7 @@ async fn any_answer_is_a_result() {
         (&png["body"], &png["body_file"]),
         (&json!(""), &json!(".skillet/3-body.bin"))
     );
-    assert_eq!(png["note"], "the body is no text: 16 bytes, image/png");
+    assert_eq!(png["note"], "the body is not text: 16 bytes, image/png");
     let long = ran[3].json();
     assert_eq!(long["body_file"], ".skillet/4-body.json");
     let body = long["body"].as_str().unwrap();
@@ -169,9 +169,9 @@ async fn what_may_not_be_sent_is_refused_before_anything_is() {
         ),
         (
             header("X-A", "b\r\nX-C: d"),
-            "the value of the header x-a has line ends",
+            "the value of the header x-a contains line breaks",
         ),
-        (header("X A", "b"), "`X A` is no name of a header"),
+        (header("X A", "b"), "`X A` is not a valid header name"),
         (
             header("X-A", "{{secret:API_TOKEN}}"),
             "secrets are only sent to hosts that the skill declares",
@@ -185,11 +185,11 @@ async fn what_may_not_be_sent_is_refused_before_anything_is() {
         (request(&echo, json!({"method": "CONNECT"})), "/method"),
         (
             request(&site.url("/headers-300"), json!({})),
-            "gave no proper answer",
+            "sent no valid response",
         ),
         (
             request(&site.url("/cut"), json!({})),
-            "gave no proper answer",
+            "sent no valid response",
         ),
     ];
     let calls: Vec<_> = refused.iter().map(|(call, _)| call.clone()).collect();

@@ -17,7 +17,7 @@ const PAGE: &str = r#"<!doctype html><html lang="en"><head><title>Tea shop</titl
   row.insertCell().textContent = 'Assam'; row.insertCell().textContent = '7';
 </script></body></html>"#;
 
-/// A site that is reached by the machine's name; returns its address.
+/// Starts a site that is reached by the machine's name, and returns its URL.
 fn site() -> String {
     let page = |body: &'static str| {
         move || async move { HttpResponse::Ok().content_type("text/html").body(body) }

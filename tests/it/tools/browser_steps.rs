@@ -84,7 +84,7 @@ async fn a_person_logs_in_fills_in_a_form_and_waits_in_one_call_and_goes_on_in_t
         "a password is not repeated"
     );
     assert_eq!(read(3)["steps"][3]["value"], "new words");
-    // Nothing of it would be there in another browser.
+    // A new browser would have none of these values.
     let fields = read(4)["fields"].clone();
     let field = |name: &str| {
         let mut fields = fields.as_array().unwrap().iter();

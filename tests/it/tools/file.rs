@@ -64,10 +64,7 @@ async fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
             ],
         )
         .await;
-    assert_eq!(
-        ran[1].output,
-        "`run.sh` was there and is replaced: 18 bytes"
-    );
+    assert_eq!(ran[1].output, "`run.sh` existed and was replaced: 18 bytes");
     assert_eq!(
         ran[2].stdout(),
         "ran\n750\n#!/bin/sh\nclosed\nother\nrun.sh\n"
@@ -136,7 +133,7 @@ async fn nothing_but_regular_files_of_the_workspace_is_touched() {
     };
     hard.assert_error("has other names (hard links)");
     hard_too.assert_error("has other names (hard links)");
-    link.assert_error("is a link: name the file that it leads to");
+    link.assert_error("is a link: use the path of the file that it points to");
     assert_eq!(read.output, "in\n");
     assert_eq!(
         last.stdout(),
@@ -173,8 +170,8 @@ async fn what_is_no_text_is_named_and_what_is_long_is_read_in_parts() {
             ],
         )
         .await;
-    ran[1].assert_error("`a.png` is no text but image/png, 16 bytes");
-    ran[2].assert_error("`b.txt` is no text but application/octet-stream, 3 bytes");
+    ran[1].assert_error("`a.png` is not text: it is image/png, 16 bytes");
+    ran[2].assert_error("`b.txt` is not text: it is application/octet-stream, 3 bytes");
     let many = &ran[3];
     assert!(many.truncated && many.output.len() <= 2000, "{many:?}");
     let next = many.output.rsplit_once("go on with offset ").unwrap().1;
@@ -192,10 +189,10 @@ async fn what_is_no_text_is_named_and_what_is_long_is_read_in_parts() {
     );
     assert_eq!(
         ran[6].output,
-        "caf\u{fffd}\n[\u{fffd} stands for bytes that are no UTF-8]"
+        "caf\u{fffd}\n[\u{fffd} stands for bytes that are not UTF-8]"
     );
     ran[7].assert_error("is not UTF-8 (at byte 3)");
-    ran[8].assert_error("has 6291456 bytes; a file to edit may have 5242880");
+    ran[8].assert_error("has 6291456 bytes; the limit for editing is 5242880");
 }
 
 #[tokio::test]
@@ -251,5 +248,5 @@ async fn a_long_list_is_cut_with_a_count() {
     );
     assert!(ran[1].truncated && lines.len() == 1001);
     assert_eq!(ran[2].output.lines().count(), 29);
-    ran[3].assert_error("the pattern is no glob");
+    ran[3].assert_error("the pattern is not a valid glob");
 }

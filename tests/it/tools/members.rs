@@ -1,4 +1,4 @@
-//! A site for members: a login, a form, a page that loads more, a download, and pages that lead to one another.
+//! A site for members: a login, a form, a page that loads more, a download, and pages that link to each other.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ const HOME: &str = r#"<!doctype html><html lang="en"><title>Members</title><h1>W
 <div style="position: absolute; inset: 0; background: white">A banner</div></div>
 <script>setInterval(() => fetch('/beat'), 100)</script>"#;
 
-/// A site that runs, reached by the machine's name.
+/// A running site, reached by the machine's name.
 pub(super) struct MembersSite {
     pub(super) url: String,
     pub(super) port: u16,
@@ -60,7 +60,7 @@ impl MembersSite {
         }
     }
 
-    /// How often the page of members that is open somewhere has called home.
+    /// Returns the number of requests that open pages of members have sent in the background.
     pub(super) fn beats(&self) -> usize {
         self.beats.load(Ordering::Relaxed)
     }
@@ -107,7 +107,7 @@ async fn report() -> HttpResponse {
         .body("day,members\n2026-01-01,11\n")
 }
 
-/// A page that leads to two others, to a file, and away.
+/// Returns a page with links to two other pages, to a file, and to another site.
 async fn numbered(number: web::Path<u32>) -> HttpResponse {
     let (number, left, right) = (*number, *number * 2, *number * 2 + 1);
     if number > 100 {

@@ -1,4 +1,4 @@
-//! Order of results: one each, in the order of the calls.
+//! Order of results: one result for each call, in the order of the calls.
 
 use std::time::{Duration, Instant};
 
@@ -146,7 +146,7 @@ async fn the_model_is_told_what_is_wrong_with_its_arguments() {
     for words in [
         "- /comand: is not known; there are: command, cwd, timeout",
         "- /timeout: 0 is less than the minimum of 1",
-        "Required are: command.",
+        "Required arguments: command.",
     ] {
         ran[0].assert_error(words);
     }
@@ -154,5 +154,5 @@ async fn the_model_is_told_what_is_wrong_with_its_arguments() {
     ran[1].assert_error("- /offset: ");
     ran[2].assert_error(r#"- /method: "get" is not one of "GET", "HEAD""#);
     ran[3].assert_error("- /query/a: ");
-    ran[4].assert_error("Required are: path, old_string, new_string.");
+    ran[4].assert_error("Required arguments: path, old_string, new_string.");
 }

@@ -1,4 +1,4 @@
-//! Results that are larger than a model reads.
+//! Results that are too large for a model.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! Hosts in private networks, which jobs reach where the operator has opened them.
+//! Hosts in private networks, which jobs can reach if the operator allows it.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::members::MembersSite;
 use super::{Bench, sh};
 use crate::support::has_program;
 
-/// The ways to a page at a port of its own.
+/// Returns calls that load a page of the site in different ways.
 fn ways(site: &MembersSite, host: &str) -> Vec<(&'static str, Value)> {
     let url = format!("http://{host}:{}/news", site.port);
     vec![

@@ -1,4 +1,4 @@
-//! A test web server on 127.0.0.1, with a friendly or hostile behaviour for each path.
+//! A test web server on 127.0.0.1, with a well-behaved or hostile response for each path.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -33,7 +33,7 @@ impl Site {
     }
 }
 
-/// A client that goes away in the middle is what many of the tests are about.
+/// Serves one connection. In many tests, the client disconnects early.
 fn serve(mut stream: TcpStream) {
     let Some(request) = read(&mut stream) else {
         return;
@@ -42,7 +42,7 @@ fn serve(mut stream: TcpStream) {
     let _ = answer(&mut stream, &path, &request);
 }
 
-/// The head of a request, and the body if its length is said.
+/// Reads the head of a request, and the body if the head contains its length.
 fn read(stream: &mut TcpStream) -> Option<String> {
     let (mut request, mut buffer) = (Vec::new(), [0; 4096]);
     loop {
@@ -125,7 +125,7 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR";
 const PAGE: &[u8] = b"<!doctype html><title>A page</title><h1>Big</h1>\
                       <p>It has a <a href='/json?a=1'>link</a>.<script>x()</script>";
 
-/// What is always the same: headers and body.
+/// Returns the headers and the body of a static page.
 fn plain(path: &str) -> Option<(&'static str, &'static [u8])> {
     Some(match path {
         "page" => (
@@ -145,7 +145,7 @@ fn plain(path: &str) -> Option<(&'static str, &'static [u8])> {
     })
 }
 
-/// Where a path redirects to.
+/// Returns the target of a redirect.
 fn target(path: &str, stream: &TcpStream) -> Option<String> {
     Some(match path {
         "moved" => "/page".to_owned(),
@@ -159,7 +159,7 @@ fn target(path: &str, stream: &TcpStream) -> Option<String> {
     })
 }
 
-/// So many header fields, each longer than the one before by `step`.
+/// Returns this number of header fields, each longer than the one before by `step`.
 fn fields(count: usize, step: usize) -> String {
     let fields = (0..count).map(|n| format!("X-Field-{n:02}: {}", "v".repeat(n * step)));
     fields.collect::<Vec<_>>().join("\r\n")
@@ -180,7 +180,7 @@ fn forever(stream: &mut TcpStream, piece: &[u8]) -> std::io::Result<()> {
     }
 }
 
-/// 100 MB of one letter in little; members of gzip can follow one another without an end.
+/// Returns 100 MB of one letter, compressed. Members of gzip can be concatenated endlessly.
 fn bomb() -> &'static [u8] {
     static BOMB: OnceLock<Vec<u8>> = OnceLock::new();
     BOMB.get_or_init(|| gzip(&vec![b'z'; 100_000_000]))

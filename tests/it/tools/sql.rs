@@ -1,4 +1,4 @@
-//! `sql_query` on files of SQLite.
+//! `sql_query` with SQLite files.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn query(sql: &str) -> (&'static str, Value) {
     ("sql_query", json!({ "sql": sql }))
 }
 
-/// What the queries gave, in a job with these parameters whose workspace has two databases.
+/// Runs queries in a job with these parameters whose workspace has two databases, and returns their results.
 async fn ask(bench: &Bench, parameters: Value, queries: &[(&'static str, Value)]) -> Vec<Ran> {
     let make = [("shell.exec", json!({ "command": MAKE }))];
     let calls = [&make, queries].concat();

@@ -1,4 +1,4 @@
-//! `read_table` on a project of Supabase: a server that answers as PostgREST does.
+//! `read_table` with a Supabase project: a test server that responds as PostgREST does.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,10 +13,10 @@ use crate::support::log::data;
 
 const KEY: &str = "service-key-0123456789";
 
-/// What the project was asked: the method, the path with the query, and the schema.
+/// The requests to the project: the method, the path with the query, and the schema.
 type Asked = Arc<Mutex<Vec<(String, String, Option<String>)>>>;
 
-/// A project with orders; returns its address.
+/// Starts a project with orders, and returns its URL.
 fn project(asked: Asked) -> String {
     let server = HttpServer::new(move || {
         let asked = asked.clone();
@@ -128,7 +128,7 @@ async fn a_project_is_read_and_never_written() {
     );
     for (refused, remedy) in results[3..6].iter().zip([
         "- /filters/0/operator: \"equals\" is not one of \"eq\"",
-        "/filters/0/value: nothing compares with null; use the operator `is`",
+        "/filters/0/value: null cannot be compared; use the operator `is`",
         "- /sql: is not known; there are: table, schema, select",
     ]) {
         assert!(
@@ -142,7 +142,7 @@ async fn a_project_is_read_and_never_written() {
         results[6]
     );
     let mut asked = asked.lock().unwrap().clone();
-    // Reads run at the same time.
+    // Reads run concurrently.
     asked.sort();
     assert_eq!(asked.len(), 3, "{asked:#?}");
     assert!(asked.iter().all(|(method, ..)| method == "GET"));

@@ -1,4 +1,4 @@
-//! Web pages of friendly and hostile servers.
+//! Web pages from well-behaved and hostile servers.
 
 use std::time::{Duration, Instant};
 
@@ -76,7 +76,7 @@ async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
             "ftp://example.com/".to_owned(),
             "must begin with http:// or https://",
         ),
-        ("example.com".to_owned(), "the URL cannot be read"),
+        ("example.com".to_owned(), "the URL is invalid"),
         ("http://user:word@example.com/".to_owned(), "credentials"),
         (
             "http://127.0.0.1:1/".to_owned(),
@@ -92,11 +92,11 @@ async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
         (site.url("/round"), "it redirects more than 5 times"),
         (
             site.url("/png"),
-            "is no text but image/png, 16 bytes (status 200 OK)",
+            "is not text: it is image/png, 16 bytes (status 200 OK)",
         ),
         (
             site.url("/liar"),
-            "is no text, although its type is text/html: 16 bytes",
+            "is not text, although its type is text/html: 16 bytes",
         ),
     ];
     let urls: Vec<_> = refused.iter().map(|(url, _)| url.clone()).collect();
@@ -141,12 +141,12 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
         assert!(cut.output.len() < 210_000);
     }
     for refused in &ran[2..4] {
-        refused.assert_error("127.0.0.1 gave no proper answer");
+        refused.assert_error("127.0.0.1 sent no valid response");
     }
     ran[4].assert_error("the gzip data of 127.0.0.1 is damaged");
-    ran[5].assert_error("packed its answer as `br`, although only gzip was asked for");
-    ran[6].assert_error("127.0.0.1 gave no proper answer");
-    ran[7].assert_error("127.0.0.1 gave no proper answer");
+    ran[5].assert_error("compressed its response as `br`, although only gzip was requested");
+    ran[6].assert_error("127.0.0.1 sent no valid response");
+    ran[7].assert_error("127.0.0.1 sent no valid response");
     assert!(
         begun_at.elapsed() < Duration::from_secs(10),
         "{:?}",
@@ -163,12 +163,12 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
     for ran in bench.run("workbench", &[slow, silent]).await {
         assert_eq!(
             (&*ran.outcome, &*ran.output),
-            ("timeout", "the page did not come within 1 s")
+            ("timeout", "the page did not load within 1 s")
         );
     }
 }
 
-/// The most memory that the worker ever had.
+/// Returns the peak memory of the worker.
 fn peak_kilobytes(bench: &Bench) -> u64 {
     let process = bench.service.workers[0].id();
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();

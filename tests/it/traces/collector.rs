@@ -24,7 +24,7 @@ pub(super) struct Collector {
     spans: Arc<Mutex<Vec<Received>>>,
 }
 
-/// A span as it was received.
+/// A received span.
 #[derive(Clone, Debug)]
 pub(super) struct Received {
     pub(super) service: String,
@@ -39,12 +39,12 @@ pub(super) struct Received {
     pub(super) failed: bool,
     pub(super) attributes: BTreeMap<String, Value>,
     pub(super) events: Vec<String>,
-    /// All of it, for what nobody thought of.
+    /// The whole span, for the output of failed tests.
     _whole: Span,
 }
 
 impl Collector {
-    /// Begins to listen.
+    /// Starts the collector.
     pub(super) fn start() -> Self {
         let spans: Arc<Mutex<Vec<Received>>> = Arc::default();
         let heap = Data::from(spans.clone());
@@ -63,7 +63,7 @@ impl Collector {
         Self { url, spans }
     }
 
-    /// What a process needs to know of it.
+    /// Returns the variables that make a process send its traces to the collector.
     pub(super) fn environment(&self) -> Vec<(&'static str, &str)> {
         vec![
             ("OTEL_EXPORTER_OTLP_ENDPOINT", &self.url),
@@ -71,12 +71,12 @@ impl Collector {
         ]
     }
 
-    /// What came so far.
+    /// Returns the spans that were received so far.
     pub(super) fn received(&self) -> Vec<Received> {
         self.spans.lock().unwrap().clone()
     }
 
-    /// What came, as soon as that holds of it.
+    /// Waits until the condition is true of the received spans, and returns them.
     pub(super) async fn until(&self, holds: impl Fn(&[Received]) -> bool) -> Vec<Received> {
         until(async || holds(&self.received())).await;
         self.received()

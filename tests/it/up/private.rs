@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::support::{PROGRAM, Process, Terminal, is_root};
 
-/// A user that every machine has, as PostgreSQL needs one with a name.
+/// A user that every machine has. PostgreSQL needs a user with a name.
 const NOBODY: u32 = 65_534;
-/// A user that is nobody's.
+/// An unused user.
 const STRANGER: u32 = 61_199;
 
 #[tokio::test]
@@ -40,9 +40,9 @@ async fn nobody_else_reads_those_of_an_ordinary_user() {
     look_into(&home, &wrapper).await;
 }
 
-/// Runs a service in a directory that was left open before, and looks at all that it makes.
+/// Runs a service in a directory that was open to other users before, and checks all files that it creates.
 async fn look_into(home: &Path, wrapper: &[&str]) {
-    // As an earlier release, or a careless person, has made it.
+    // An earlier release or a user may have created these directories.
     let assets = home.join("assets");
     std::fs::create_dir_all(&assets).unwrap();
     std::fs::set_permissions(home, Permissions::from_mode(0o755)).unwrap();
@@ -72,7 +72,8 @@ async fn look_into(home: &Path, wrapper: &[&str]) {
     for path in entries(home) {
         let metadata = path.symlink_metadata().unwrap();
         let mode = metadata.mode() & 0o777;
-        // The database's are its own group's, too. Through others its user and those of jobs pass, without looking.
+        // The group of the database can access its files. The users of the database and of jobs can traverse the
+        // other directories, but not list them.
         let allowed = match metadata.is_dir() {
             true if path == *home => 0o755,
             true if path.ends_with("postgres") => 0o710,
@@ -126,7 +127,7 @@ async fn upload(url: &str, home: &Path) {
     assert!(blob.is_file(), "{}", blob.display());
 }
 
-/// A directory and all that is in it, but for the inside of the database.
+/// Returns a directory and everything in it, except the content of the database.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut all = vec![directory.to_owned()];
     if directory.ends_with("postgres/data") {

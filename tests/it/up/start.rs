@@ -64,7 +64,7 @@ async fn a_start_that_fails_says_why_and_nothing_else() {
     let home = terminal.folder.path().join("data");
     let home_text = home.to_str().unwrap();
     let up = ["up", "--data-dir", home_text, "--listen", "127.0.0.1:0"];
-    // The worker finds out last that it can have no sandbox.
+    // The missing sandbox is the last problem that the worker detects.
     let container = container();
     let wrapper = ["/usr/bin/python3", "-c", &container];
     let ran = Ran::of(terminal.spawn_through(&wrapper, &up)).await;
@@ -86,7 +86,7 @@ async fn a_command_waits_for_a_service_that_is_starting() {
     let terminal = Terminal::new(&[]);
     let home = terminal.folder.path().join("data");
     std::fs::create_dir(&home).unwrap();
-    // As a service does that is starting.
+    // A service that is starting holds this lock.
     let lock = File::create(home.join("lock")).unwrap();
     lock.lock().unwrap();
 

@@ -1,4 +1,4 @@
-//! Archives byte by byte, because tools refuse to make invalid ones.
+//! Archives that are written byte by byte, because tools refuse to create invalid ones.
 
 use std::io::Write;
 
@@ -22,7 +22,7 @@ impl Tar {
         self.entry(b'5', name.as_bytes(), 0o755, "", b"")
     }
 
-    /// An entry of any type.
+    /// Adds an entry of any type.
     pub(super) fn entry(
         mut self,
         kind: u8,
@@ -51,7 +51,7 @@ impl Tar {
         self
     }
 
-    /// The end, and all of it compressed.
+    /// Ends the archive, and returns it compressed.
     pub(crate) fn gzip(mut self) -> Vec<u8> {
         self.0.extend([0; 1024]);
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -60,12 +60,12 @@ impl Tar {
     }
 }
 
-/// An entry of a ZIP archive, every field of which can lie.
+/// An entry of a ZIP archive. Every field can have a wrong value.
 #[derive(Clone)]
 pub(super) struct Entry {
-    /// In the central directory.
+    /// The name in the central directory.
     pub(super) name: Vec<u8>,
-    /// Before the data.
+    /// The name before the data.
     pub(super) local_name: Vec<u8>,
     pub(super) mode: u32,
     pub(super) flags: u16,
@@ -73,12 +73,12 @@ pub(super) struct Entry {
     pub(super) data: Vec<u8>,
     pub(super) size: u32,
     pub(super) crc: u32,
-    /// The entry whose data it has instead of its own.
+    /// The entry whose data this one has instead of its own.
     pub(super) same_as: Option<usize>,
 }
 
 impl Entry {
-    /// A file, compressed.
+    /// Returns a compressed file.
     pub(crate) fn file(name: &str, content: impl AsRef<[u8]>) -> Self {
         let content = content.as_ref();
         let mut encoder = DeflateEncoder::new(Vec::new(), Compression::default());
@@ -103,7 +103,7 @@ impl Entry {
     }
 }
 
-/// A ZIP archive of those entries.
+/// Returns a ZIP archive of these entries.
 pub(super) fn zip(entries: &[Entry]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     let mut places: Vec<u32> = Vec::new();
@@ -123,7 +123,7 @@ pub(super) fn zip(entries: &[Entry]) -> Vec<u8> {
             }
         };
         places.push(place);
-        // Made on Unix, so that the mode counts.
+        // The creator is Unix, so that the mode counts.
         directory.extend(b"PK\x01\x02\x14\x03\x14\x00");
         fields(&mut directory, entry);
         directory.extend((entry.name.len() as u16).to_le_bytes());
@@ -144,7 +144,7 @@ pub(super) fn zip(entries: &[Entry]) -> Vec<u8> {
     bytes
 }
 
-/// What both headers of an entry say in the same order.
+/// Writes the fields that both headers of an entry have in the same order.
 fn fields(bytes: &mut Vec<u8>, entry: &Entry) {
     bytes.extend(entry.flags.to_le_bytes());
     bytes.extend(entry.method.to_le_bytes());

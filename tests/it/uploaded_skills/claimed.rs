@@ -41,7 +41,7 @@ async fn a_worker_without_the_program_leaves_the_job_and_the_job_says_so() {
         json!({"reason": "missing_programs", "programs": ["no-such-program|nor-this"]})
     );
 
-    // A name is no way to look elsewhere on the machine.
+    // A program name cannot search other parts of the machine.
     let refused = Problem::of(post(&service, needing("../../bin/bash"))).await;
     let said = refused.errors()[0].1;
     assert!(
@@ -71,7 +71,7 @@ async fn workers_look_for_programs_that_nothing_needed_before() {
     let (_, skill) = service.get("/v1/skills/greet").await;
     assert_eq!(skill["available"], true);
 
-    // One that comes later looks for what came before it.
+    // A later worker checks for programs of skills that were uploaded before.
     service.workers[0].kill();
     service.add_worker(&[]).await;
     let late = service.create(&job()).await;

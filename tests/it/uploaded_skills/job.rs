@@ -64,7 +64,7 @@ async fn the_model_is_told_which_files_there_are_and_where() {
         assert!(system.contains(part), "{part}: {system}");
     }
     assert!(!system.contains("skill/SKILL.md"), "{system}");
-    // The input gave way.
+    // The input with the same name was renamed.
     let first = requests[0]["messages"][0].to_string();
     assert!(first.contains("- skill-2 ("), "{first}");
     let seen = requests[1]["messages"].to_string();
@@ -91,7 +91,7 @@ async fn a_folder_of_the_operator_has_files_beside_its_text_too() {
         (&json!("the folder"), &skill["digest"])
     );
 
-    // What a tenant uploads stands before it.
+    // A skill that a tenant uploads takes precedence over the operator's skill.
     let own = uploaded(&service, greeting("Hello")).await;
     let job = service.run(&greet_world()).await;
     assert_eq!(job["skill_digest"], own["digest"]);

@@ -1,4 +1,4 @@
-//! Packages that uploaded skills name, installed by a worker.
+//! Packages of uploaded skills, installed by a worker.
 
 use serde_json::{Value, json};
 
@@ -9,12 +9,12 @@ use crate::egress::ANY;
 use crate::support::log::data;
 use crate::support::{Service, bash, has_program};
 
-/// The index of a machine without the Internet has an address of its own network.
+/// Without Internet access, the package index has an address in the machine's own network.
 const INSTALL: [(&str, &str); 2] = [
     ("SKILLET_INSTALL_SKILL_REQUIREMENTS", "true"),
     ("SKILLET_EGRESS_ALLOW", ANY),
 ];
-/// Small, without dependencies, and with a wheel.
+/// A small package without dependencies and with a wheel.
 const PYTHON: &str = "iniconfig==2.0.0\n";
 const NODE: &str = r#"{"dependencies": {"ms": "2.1.3"}}"#;
 const USE: &str = "python3 -c 'import iniconfig; print(iniconfig.__file__)'\n\
@@ -86,7 +86,7 @@ async fn packages_are_installed_once_and_cannot_be_changed_by_jobs() {
         !missing.contains("iniconfig") && !missing.contains("node:ms"),
         "{missing}"
     );
-    // Other jobs do not see them.
+    // Other jobs do not see the packages.
     let other =
         json!({"skill": "shell", "model": "script/bash", "prompt": bash("echo \"[$PYTHONPATH]\"")});
     let other = service.run(&other).await;

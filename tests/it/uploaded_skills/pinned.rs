@@ -1,6 +1,6 @@
-//! Pinned versions: a job keeps the version with which it was accepted.
+//! Pinned versions: a job keeps the version that was current when it was accepted.
 //!
-//! A version exists as long as a job has it.
+//! A version exists as long as a job uses it.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ async fn jobs_that_wait_run_what_they_were_accepted_with() {
         (&second["digest"], &json!(2))
     );
 
-    // A retry is of the same version, which is nobody's but its own by now.
+    // A retry uses the same version, which only the retried job uses now.
     let path = format!("/v1/jobs/{}/retry", old["id"].as_str().unwrap());
     let (_, retry) = service.post(&path, &Value::Null).await;
     let retry = service.finished(retry["id"].as_str().unwrap()).await;
@@ -66,7 +66,7 @@ async fn the_bytes_of_a_version_go_with_the_last_who_needs_them() {
     let (_, retry) = service.post(&retry, &Value::Null).await;
     service.finished(retry["id"].as_str().unwrap()).await;
     let third = uploaded(&service, greeting("Good night")).await;
-    // Someone has the same bytes as a file.
+    // An asset has the same bytes.
     let bytes = std::fs::read(service.blob(&third["digest"])).unwrap();
     let asset = service.upload("skill.tar", bytes).await;
     assert_eq!(asset["sha256"], third["digest"]);

@@ -1,4 +1,4 @@
-//! Skills that were written for other agents run as they are.
+//! Skills that were written for other agents and run unchanged.
 
 use serde_json::{Value, json};
 use tests::model_server::Reply;
@@ -7,7 +7,7 @@ use super::archive::Tar;
 use super::uploaded;
 use crate::support::{Service, Terminal, bash};
 
-/// Front matter as public collections have it: no tools, and fields of other programs.
+/// Front matter as in public collections: no tools, and fields of other programs.
 const BANNER: &str = "---\nname: banner\ndescription: >-\n  Draws banners from a title. Use it when someone wants a banner,\n  a header or a cover.\n\
     license: Complete terms in LICENSE.txt\ncompatibility: Needs Python\nmetadata:\n  version: 1.2\n  author:\n    name: Ada\n---\n\n\
     # Banners\n\nRun `scripts/draw.py TITLE`.\n";
@@ -88,7 +88,7 @@ async fn the_names_of_the_format_are_aliases_and_unknown_ones_are_warnings() {
         );
         let archive = Tar::default().file("SKILL.md", text).gzip();
         let skill = uploaded(&service, archive).await;
-        let warning = "`allowed-tools`: there is no tool `TodoWrite`; it is left out";
+        let warning = "`allowed-tools`: there is no tool `TodoWrite`; it is ignored";
         assert_eq!(skill["warnings"], json!([warning]), "{list}");
     }
 }
@@ -108,7 +108,7 @@ async fn check_and_push_tell_what_was_found_and_what_is_missing() {
     std::fs::write(folder.join("package.json"), packages).unwrap();
     std::fs::write(folder.join("requirements.txt"), "no-such-package-4711\n").unwrap();
     let warnings = "! the instructions name scripts/draw.py, which does not exist\n\
-                    ! `allowed-tools`: there is no tool `Task`; it is left out\n";
+                    ! `allowed-tools`: there is no tool `Task`; it is ignored\n";
     let missing = "pip:no-such-package-4711 (Python package no-such-package-4711), \
                    node:no-such-module-4711 (Node package no-such-module-4711)\n";
 
@@ -126,7 +126,7 @@ async fn check_and_push_tell_what_was_found_and_what_is_missing() {
     assert_eq!(pushed.code, Some(0), "{pushed:?}");
     assert_eq!(
         pushed.err,
-        format!("{warnings}! the workers lack what is optional: {missing}")
+        format!("{warnings}! the workers lack optional programs: {missing}")
     );
     let (_, skill) = service.get("/v1/skills/banner").await;
     assert_eq!(
@@ -138,7 +138,7 @@ async fn check_and_push_tell_what_was_found_and_what_is_missing() {
 #[tokio::test]
 async fn packages_that_are_installed_are_told() {
     let service = Service::start().await;
-    // A worker looks for the packages of new skills once a second.
+    // A worker checks for the packages of new skills once a second.
     uploaded(&service, banner()).await;
     let has_pypdf = std::process::Command::new("/usr/bin/python3")
         .args(["-c", "import importlib.metadata as it; it.version('pypdf')"])
@@ -147,7 +147,7 @@ async fn packages_that_are_installed_are_told() {
     if !has_pypdf {
         return;
     }
-    let patience = tokio::time::Instant::now() + crate::support::PATIENCE;
+    let patience = tokio::time::Instant::now() + crate::support::TIMEOUT;
     loop {
         let (_, skill) = service.get("/v1/skills/banner").await;
         let missing = skill["missing_optional"].to_string();

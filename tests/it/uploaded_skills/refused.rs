@@ -1,4 +1,4 @@
-//! Refused archives: each error names the file, and nothing is kept.
+//! Rejected archives: each error names the file, and nothing is stored.
 
 use std::io::Write;
 
@@ -15,9 +15,9 @@ const LINK: &str = "it is a link; a skill has files and folders only";
 const SPECIAL: &str = "it is neither a file nor a folder";
 const NO_SKILL: &str =
     "there is no SKILL.md: it must be at the top, or in the one folder that holds everything";
-const TOO_LARGE: &str = "the files of the skill are larger than 33554432 bytes together";
+const TOO_LARGE: &str = "the files of the skill have more than 33554432 bytes in total";
 
-/// A service that has refused so far, and has kept nothing.
+/// A service that must reject all archives and store nothing.
 struct Refusing(Service);
 
 impl Refusing {
@@ -25,7 +25,7 @@ impl Refusing {
         Self(Service::without_worker().await)
     }
 
-    /// What is said of the archive.
+    /// Returns the error for the archive.
     async fn of(&self, archive: Vec<u8>) -> String {
         let problem = Problem::of(post(&self.0, archive)).await;
         assert_eq!(problem.kind(), (422, "invalid_request"), "{problem:?}");
@@ -77,20 +77,20 @@ async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
     }
     for (name, shown, expected) in [
         (&b"/etc/passwd"[..], "/etc/passwd", "its path is absolute"),
-        (b"../x", "../x", "its path leads through `..`"),
-        (b"a/../../x", "a/../../x", "its path leads through `..`"),
+        (b"../x", "../x", "its path contains `..`"),
+        (b"a/../../x", "a/../../x", "its path contains `..`"),
         (b"a/./x", "a/./x", "its path has an empty part"),
         (b"a\\x", "a\\x", "its name has a backslash"),
         (
             b"a\x1b[2Jx",
             "a\u{fffd}[2Jx",
-            "its name has a control character or one that cannot be seen",
+            "its name contains a control character or an invisible character",
         ),
         (b"\xff\xfe", "\u{fffd}\u{fffd}", "its name is not UTF-8"),
         (
             b"1/2/3/4/5/6/7/8/9",
             "1/2/3/4/5/6/7/8/9",
-            "it lies too deep: at most 8 levels",
+            "its path is too deep: at most 8 levels",
         ),
     ] {
         let archive = good().entry(b'0', name, 0o644, "", b"x").gzip();
@@ -98,7 +98,7 @@ async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
     }
     let sparse = good().entry(b'S', b"x", 0o644, "", b"").gzip();
     service.begins(sparse, "the archive is broken: ").await;
-    // Longer than a header holds: an entry of its own says the name.
+    // The path is longer than a header can hold, so a separate entry contains it.
     let long = "x".repeat(3000);
     let archive = good()
         .entry(b'L', b"././@LongLink", 0o644, "", long.as_bytes())
@@ -112,10 +112,7 @@ async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
         .entry(b'x', b"pax", 0o644, "", record.as_bytes())
         .file("plain", "x");
     service
-        .is(
-            archive.gzip(),
-            "../../etc/passwd: its path leads through `..`",
-        )
+        .is(archive.gzip(), "../../etc/passwd: its path contains `..`")
         .await;
     service.kept_nothing().await;
 }
@@ -124,28 +121,28 @@ async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
 async fn no_two_names_may_be_one() {
     let service = Refusing::start().await;
     for (names, expected) in [
-        (["a", "a"], "a: it is there twice"),
-        (["a/b", "./a/b"], "a/b: it is there twice"),
+        (["a", "a"], "a: it occurs twice"),
+        (["a/b", "./a/b"], "a/b: it occurs twice"),
         (
             ["Read.me", "read.me"],
-            "read.me: `Read.me` is there, too, which is the same name on some systems",
+            "read.me: `Read.me` also exists and is the same name on some systems",
         ),
         (
             ["A/x", "a/y"],
-            "a/y: `A` is there, too, which is the same name on some systems",
+            "a/y: `A` also exists and is the same name on some systems",
         ),
         (
             ["Ä", "ä"],
-            "ä: `Ä` is there, too, which is the same name on some systems",
+            "ä: `Ä` also exists and is the same name on some systems",
         ),
-        // One letter with its accent, and the letter and the accent.
+        // A precomposed letter, and the same letter with a combining accent.
         (
             ["ä.txt", "a\u{308}.txt"],
-            "a\u{308}.txt: `ä.txt` is there, too, which is the same name on some systems",
+            "a\u{308}.txt: `ä.txt` also exists and is the same name on some systems",
         ),
         (
             ["A\u{308}/x", "ä/y"],
-            "ä/y: `A\u{308}` is there, too, which is the same name on some systems",
+            "ä/y: `A\u{308}` also exists and is the same name on some systems",
         ),
         (["a", "a/b"], "a/b: it is a file and a folder at once"),
         (["a/b", "a"], "a: it is a file and a folder at once"),
@@ -158,10 +155,10 @@ async fn no_two_names_may_be_one() {
             ["a", "a"],
             "the archive is broken: two entries have the same name",
         ),
-        (["a", "./a"], "a: it is there twice"),
+        (["a", "./a"], "a: it occurs twice"),
         (
             ["a", "A"],
-            "A: `a` is there, too, which is the same name on some systems",
+            "A: `a` also exists and is the same name on some systems",
         ),
     ] {
         let files = names.map(|name| Entry::file(name, "x"));
@@ -188,7 +185,7 @@ async fn a_zip_may_have_files_and_folders_and_says_one_thing_only() {
             .await;
     }
     for (name, expected) in [
-        ("../x", "its path leads through `..`"),
+        ("../x", "its path contains `..`"),
         ("/x", "its path is absolute"),
         ("C:/x", "its path is absolute"),
         ("a\\..\\x", "its name has a backslash"),
@@ -203,24 +200,24 @@ async fn a_zip_may_have_files_and_folders_and_says_one_thing_only() {
         .await;
     let lying = |change: fn(Entry) -> Entry| zip(&[good_entry(), change(file())]);
     for archive in [
-        // The data are not what was promised.
+        // The data do not match the checksum.
         lying(|entry| Entry { crc: 1, ..entry }),
-        // A name before the data, and another in the directory.
+        // The name before the data differs from the name in the directory.
         lying(|entry| Entry {
             local_name: b"y".to_vec(),
             ..entry
         }),
-        // A method that nobody here knows.
+        // An unknown compression method.
         lying(|entry| Entry {
             method: 14,
             ..entry
         }),
-        // Nothing that could be unpacked.
+        // Data that cannot be decompressed.
         lying(|entry| Entry {
             data: vec![0xff; 100],
             ..entry
         }),
-        // The same bytes for many entries.
+        // Two entries with the same data.
         zip(&[
             good_entry(),
             file(),
@@ -230,7 +227,7 @@ async fn a_zip_may_have_files_and_folders_and_says_one_thing_only() {
                 ..file()
             },
         ]),
-        // Cut off.
+        // A truncated archive.
         zip(&[good_entry(), file()])[..200].to_vec(),
         b"PK\x03\x04 and so on".to_vec(),
     ] {
@@ -250,7 +247,7 @@ async fn what_grows_is_stopped_whatever_it_says_of_its_size() {
     service
         .is(zip(&[good_entry(), bomb.clone()]), expected)
         .await;
-    // It says that it is small.
+    // The entry declares a small size.
     let liar = Entry { size: 10, ..bomb };
     let said = service.of(zip(&[good_entry(), liar])).await;
     assert!(said == expected || said.contains("broken"), "{said}");
@@ -264,19 +261,20 @@ async fn what_grows_is_stopped_whatever_it_says_of_its_size() {
     let entries: Vec<_> = std::iter::once(good_entry()).chain(entries).collect();
     service.is(zip(&entries), TOO_LARGE).await;
 
-    // What would not be taken in counts all the same: a name, and what follows the end.
+    // Content that is not stored counts as well: a long name, and an ignored file.
     let name = vec![b'x'; 100 * 1024 * 1024];
     let archive = good().entry(b'L', b"././@LongLink", 0o644, "", &name);
     service.is(archive.gzip(), TOO_LARGE).await;
     let litter = good().file(".git/objects/pack", &name);
     service.is(litter.gzip(), TOO_LARGE).await;
     let too_long = vec![b'x'; 300 * 1024];
-    let said = "SKILL.md: it is larger than 262144 bytes; put what is not always needed into files beside it";
+    let said =
+        "SKILL.md: it is larger than 262144 bytes; move what is not always needed into other files";
     service
         .is(Tar::default().file("SKILL.md", too_long).gzip(), said)
         .await;
 
-    let said = "the skill has more than 500 files";
+    let said = "the skill has more than 500 files, or its archive has too many entries";
     let files =
         |count: usize| (0..count).fold(good(), |tar, number| tar.file(&number.to_string(), ""));
     service.is(files(500).gzip(), said).await;
@@ -373,7 +371,7 @@ async fn what_is_no_skill_is_refused_in_the_words_of_the_format() {
             "SKILL.md: `skillet.programs`: names more than 64",
         )
         .await;
-    // Aliases of aliases: a small text that means a large one.
+    // Aliases of aliases: a small text that expands to a large one.
     let bomb = (1..30).fold("a0: &a0 x\n".to_owned(), |text, number| {
         let before = number - 1;
         text + &format!("a{number}: &a{number} [*a{before}, *a{before}, *a{before}]\n")

@@ -29,7 +29,7 @@ async fn an_upload_is_a_skill_with_all_that_it_declares() {
     let archive = Tar::default()
         .file("SKILL.md", greet(more, "Greet."))
         .gzip();
-    // Which versions its programs have is found out some time after the worker has come.
+    // The worker determines the versions of its programs some time after it has started.
     let settled = |mut skill: Value| {
         let programs = skill.as_object_mut().unwrap().shift_remove("programs");
         let programs = programs.unwrap();

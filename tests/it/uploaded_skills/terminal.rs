@@ -77,7 +77,7 @@ async fn check_says_what_a_folder_or_an_archive_is_or_what_is_wrong_with_it() {
         result(&bad),
         (
             Some(1),
-            "✗ greet: SKILL.md: `description`: must have 1 to 1024 characters and has 0\n"
+            "✗ greet: SKILL.md: `description`: must have 1 to 1024 characters, but has 0\n"
         )
     );
     symlink("/etc/passwd", terminal.folder.path().join("greet/link")).unwrap();

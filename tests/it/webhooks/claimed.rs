@@ -1,4 +1,4 @@
-//! Workers that die, and several workers.
+//! Workers that are killed, and several workers.
 
 use std::collections::BTreeMap;
 

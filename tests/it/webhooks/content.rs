@@ -20,7 +20,7 @@ async fn an_event_contains_the_job_if_it_fits() {
     assert_eq!(content["data"]["job"], job);
     assert_eq!(content["data"]["job_omitted"], Value::Null);
 
-    // The milestone has the metadata, and the job once more.
+    // The milestone contains the metadata twice: on its own and inside the job.
     let large = json!({
         "skill": "shell",
         "model": "script/bash",

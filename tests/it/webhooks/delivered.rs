@@ -1,4 +1,4 @@
-//! Events that are delivered: which, in which form, and signed.
+//! Deliveries: their events, their format and their signatures.
 
 use serde_json::{Value, json};
 
@@ -101,7 +101,7 @@ async fn a_test_goes_the_way_of_all_events_and_shows_the_result() {
     assert_eq!(content["data"], json!({"delivery_id": delivery["id"]}));
     assert_eq!(delivery["event_id"], received[0].id());
 
-    // There is one attempt, and the webhook stays as it is; also while it is paused.
+    // A test has one attempt and does not change the status of the webhook, even while the webhook is paused.
     receiver.set(Behavior::Answer(410, "", "gone fishing"));
     webhook.set_status(&service, "paused").await;
     let (_, delivery) = service.post(&test, &Value::Null).await;
@@ -124,7 +124,7 @@ async fn what_a_paused_webhook_would_deliver_waits() {
     let job = service.create_shell("true").await;
     service.finished(&job).await;
     webhook.until_status(&service, "pending").await;
-    // A test that is made later is delivered before.
+    // A later test is delivered first.
     service
         .post(&format!("{}/test", webhook.path), &Value::Null)
         .await;

@@ -15,7 +15,7 @@ async fn until_disabled(service: &Service, webhook: &Created, reason: &str) {
     .await;
 }
 
-/// Lets a job end, and returns when its delivery is recorded.
+/// Runs a job to its end, and waits until its delivery is recorded.
 async fn end_job(service: &Service, webhook: &Created, count: usize) {
     let job = service.create_shell("true").await;
     service.finished(&job).await;

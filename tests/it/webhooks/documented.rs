@@ -12,7 +12,7 @@ use crate::support::python::python_with;
 use crate::support::receiver::post_signed;
 use crate::support::{has_program, is_all_required, until};
 
-/// The block of that language in the page.
+/// Returns the code block of this language in the page.
 fn block(language: &str) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let page = std::fs::read_to_string(root.join("docs/webhooks.md")).unwrap();
@@ -45,7 +45,7 @@ async fn serve(mut command: Command, port: u16, secret: &str) -> Child {
     child
 }
 
-/// The receiver accepts what the service sends, and nothing that was changed or is old.
+/// Checks that the receiver accepts the requests of the service, and rejects changed and old requests.
 async fn check(command: Command) {
     let service = start().await;
     let port = free_port();
@@ -112,7 +112,7 @@ fn the_receiver_in_rust_is_the_example_of_the_client() {
     );
 }
 
-/// A folder with the package of Standard Webhooks and a compiler; `None` where they cannot be installed.
+/// Returns a folder with the package of Standard Webhooks and a compiler, or `None` if they cannot be installed.
 async fn install_node_packages() -> Option<PathBuf> {
     if !has_program("npm") || !has_program("node") {
         return None;

@@ -1,4 +1,4 @@
-//! Receivers that do not accept.
+//! Receivers that do not accept deliveries.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::{ALLOW, Created, make_due, start};
 use crate::support::receiver::{Behavior, Receiver};
 use crate::support::{Service, until};
 
-/// The delivery of a job's end to a receiver with that behaviour, after the first attempt.
+/// Returns a webhook and the delivery of a job's end, after the first attempt.
 async fn attempted(service: &Service, receiver: &Receiver) -> (Created, Value) {
     let webhook = Created::at(service, receiver).await;
     service.create_shell("true").await;
@@ -22,7 +22,7 @@ async fn attempted(service: &Service, receiver: &Receiver) -> (Created, Value) {
     (webhook, delivery)
 }
 
-/// The seconds from the last attempt to the next.
+/// Returns the number of seconds from the last attempt to the next.
 fn pause(delivery: &Value) -> f64 {
     let at = |value: &Value| value.as_str().unwrap().parse::<DateTime<Utc>>().unwrap();
     (at(&delivery["next_at"]) - at(&delivery["last"]["at"])).as_seconds_f64()
@@ -158,7 +158,7 @@ async fn a_receiver_that_does_not_answer_is_left_after_fifteen_seconds() {
 #[tokio::test]
 async fn an_address_is_judged_at_the_connection_and_a_refusal_is_final() {
     let mut service = Service::with_environment(&[ALLOW]).await;
-    // The worker may not do what the API allowed, as if the name had another address now.
+    // The worker may not connect to the address that the API allowed, as if the address of the host name had changed.
     service.add_worker(&[(ALLOW.0, "10.9.8.0/24")]).await;
     let receiver = Receiver::accepting().await;
     let literal = Created::at(&service, &receiver).await;

@@ -1,4 +1,4 @@
-//! A dead receiver beside a live one.
+//! A failing receiver next to a working one.
 
 use serde_json::json;
 
@@ -44,13 +44,13 @@ async fn after_five_failures_there_is_one_attempt_at_a_time() {
     assert_eq!(service.patch(&webhook.path, &change).await.0, 200);
     make_due(&service).await;
     careful.until(1).await;
-    // Another claim finds the eight due, and no room.
+    // Another claim finds the eight deliveries due, but no free slot.
     make_due_state(&service).await;
     careful.until(1).await;
     assert_eq!(careful.most_open(), 1);
 }
 
-/// Has a claim look at all webhooks, and waits until it has.
+/// Makes a claim check all webhooks, and waits until it has done so.
 async fn make_due_state(service: &crate::support::Service) {
     let look = "update webhook_state set next_at = now()";
     sqlx::query(look).execute(&service.pool).await.unwrap();

@@ -89,7 +89,7 @@ async fn a_delivery_of_a_job_is_redelivered_and_removed_with_the_job() {
         all.first().is_some_and(|it| it["status"] == "dead")
     })
     .await;
-    // 410 ends this delivery, and no other of the same origin.
+    // A status of 410 ends this delivery, but no other delivery to the same origin.
     receiver.set(Behavior::Answer(204, "", ""));
     let delivery = deliveries(&service, &path).await.remove(0);
     let delivery = delivery["id"].as_str().unwrap();

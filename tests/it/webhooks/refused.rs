@@ -1,4 +1,4 @@
-//! Webhooks that are refused, with the field that is wrong.
+//! Rejected webhooks, with the field that is invalid.
 
 use reqwest::Method;
 use serde_json::{Value, json};

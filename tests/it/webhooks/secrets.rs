@@ -1,4 +1,4 @@
-//! Secrets: their rotation, and the overlap.
+//! Secrets: their rotation and the overlap period.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::{Created, start};
 use crate::support::Service;
 use crate::support::receiver::Receiver;
 
-/// Lets the overlap of all rotations end.
+/// Ends the overlap period of all rotations.
 async fn end_overlap(service: &Service) {
     let end = "update webhook_secret set expires_at = now() - interval '1 second' where expires_at is not null";
     sqlx::query(end).execute(&service.pool).await.unwrap();

@@ -1,4 +1,4 @@
-//! Webhooks as they are created, shown, changed and removed.
+//! Creation, retrieval, update and deletion of webhooks.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ async fn a_webhook_is_shown_as_it_was_given_and_its_secret_once() {
         "id": null,
         "url": URL,
         "description": "the shop",
-        // In the order of a job's life.
+        // The events are in the order of a job's life cycle.
         "events": ["asset.created", "job.failed"],
         "skills": ["image"],
         "agents": ["clerk"],

@@ -1,4 +1,4 @@
-//! Deliveries in the eyes of the package of Standard Webhooks for Rust.
+//! Deliveries, verified with the Standard Webhooks package for Rust.
 
 use chrono::Utc;
 use reqwest::header::{HeaderMap, HeaderName};
@@ -9,7 +9,7 @@ use standardwebhooks::{Webhook, WebhookError};
 use super::{Created, start};
 use crate::support::receiver::{Received, Receiver};
 
-/// The headers that are signed or sign.
+/// Returns the signed headers and the signature.
 fn headers(received: &Received) -> HeaderMap {
     let names = ["webhook-id", "webhook-timestamp", "webhook-signature"];
     let headers = names.map(|name| {

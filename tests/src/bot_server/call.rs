@@ -1,10 +1,10 @@
-//! A call of a method, and its answer.
+//! A Bot API call and its response.
 
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use serde_json::{Map, Value, json};
 
-/// A file of a call.
+/// A file in a call.
 #[derive(Clone, Debug)]
 pub(super) struct CallFile {
     pub(super) field: String,
@@ -13,7 +13,7 @@ pub(super) struct CallFile {
     pub(super) content: Vec<u8>,
 }
 
-/// A call of a method.
+/// A call of a Bot API method.
 #[derive(Clone, Debug)]
 pub(super) struct BotCall {
     pub(super) method: String,
@@ -21,7 +21,7 @@ pub(super) struct BotCall {
     pub(super) files: Vec<CallFile>,
 }
 
-/// A refusal: the status and the description.
+/// An error response: the status and the description.
 #[derive(Clone, Debug)]
 pub(super) struct Refused {
     pub(super) code: u16,
@@ -32,7 +32,7 @@ pub(super) struct Refused {
 pub(super) type CallResult = Result<Value, Refused>;
 
 impl BotCall {
-    /// A number, which forms send as text.
+    /// The value of a number field. Forms send numbers as text.
     pub(super) fn number(&self, field: &str) -> Option<i64> {
         let value = &self.fields[field];
         value.as_i64().or_else(|| value.as_str()?.parse().ok())
@@ -42,7 +42,7 @@ impl BotCall {
         self.fields[field].as_str()
     }
 
-    /// An object, which forms send as JSON.
+    /// The value of an object field. Forms send objects as JSON text.
     pub(super) fn object(&self, field: &str) -> Value {
         match &self.fields[field] {
             Value::String(text) => serde_json::from_str(text).unwrap_or_default(),
@@ -50,14 +50,14 @@ impl BotCall {
         }
     }
 
-    /// Whether it changes a chat.
+    /// Whether the call changes a chat.
     pub(super) fn changes_chat(&self) -> bool {
         self.method.starts_with("send") && self.method != "sendChatAction"
             || self.method.starts_with("edit")
     }
 }
 
-/// The refusal of a wrong call.
+/// The error for an invalid call.
 pub(super) fn bad_request(description: &str) -> Refused {
     Refused {
         code: 400,
@@ -74,7 +74,7 @@ pub(super) fn refused(code: u16, description: &str) -> Refused {
     }
 }
 
-/// The HTTP answer.
+/// Converts a result to the HTTP response.
 pub(super) fn response(result: CallResult) -> HttpResponse {
     match result {
         Ok(result) => HttpResponse::Ok().json(json!({"ok": true, "result": result})),

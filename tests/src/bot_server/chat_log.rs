@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::markup::MarkupRun;
 use super::{BOT, BOT_NAME};
 
-/// A file that the bot has sent.
+/// A file that the bot sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SentFile {
     /// The method without `send`, in lower case, such as `photo`.
     pub kind: String,
-    /// Its name.
+    /// The file name.
     pub name: String,
     /// Its media type.
     pub content_type: String,
@@ -20,32 +20,32 @@ pub struct SentFile {
     pub content: Vec<u8>,
 }
 
-/// A message, as a chat shows it.
+/// A message as displayed in a chat.
 #[derive(Clone, Debug, Default)]
 pub struct ShownMessage {
-    /// Its id.
+    /// The message id.
     pub id: i64,
-    /// Whether the bot has sent it.
+    /// Whether the bot sent the message.
     pub is_of_bot: bool,
-    /// The name of the person who has sent it.
+    /// The name of the person who sent the message.
     pub author: String,
-    /// The id of that person.
+    /// The id of the person who sent the message.
     pub author_id: i64,
-    /// The text without its format.
+    /// The text without its formatting.
     pub text: String,
-    /// The text in runs.
+    /// The text as formatted runs.
     pub runs: Vec<MarkupRun>,
-    /// The labels of the buttons, with their data, in rows.
+    /// The labels and data of the buttons, in rows.
     pub buttons: Vec<Vec<(String, String)>>,
-    /// Whether it asks for a reply.
+    /// Whether the message asks for a reply (`force_reply`).
     pub forces_reply: bool,
-    /// The message that it replies to.
+    /// The id of the message that this one replies to.
     pub reply_to: Option<i64>,
-    /// The thread.
+    /// The id of the forum thread.
     pub thread: Option<i64>,
-    /// A file.
+    /// The file of the message.
     pub file: Option<SentFile>,
-    /// How often it was edited.
+    /// The number of edits.
     pub edits: usize,
 }
 
@@ -57,7 +57,7 @@ pub(super) struct ChatLog {
 }
 
 impl ChatLog {
-    /// Adds a message, and returns its id.
+    /// Adds a message and returns its id.
     pub(super) fn add(&mut self, chat: i64, message: ShownMessage) -> i64 {
         self.last += 1;
         let id = self.last;
@@ -79,7 +79,7 @@ impl ChatLog {
         self.messages.get_mut(&(chat, message))
     }
 
-    /// A message as Telegram describes it.
+    /// The message as a JSON object of the Bot API.
     pub(super) fn describe(&self, chat: i64, message: i64) -> Value {
         let Some(shown) = self.get(chat, message) else {
             return Value::Null;
@@ -107,7 +107,7 @@ impl ChatLog {
     }
 }
 
-/// A chat as Telegram describes it.
+/// The chat as a JSON object of the Bot API.
 pub(super) fn describe_chat(chat: i64) -> Value {
     match chat < 0 {
         true => json!({"id": chat, "type": "supergroup", "title": "Team"}),

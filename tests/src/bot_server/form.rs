@@ -1,10 +1,10 @@
-//! Bodies of calls: JSON and multipart forms.
+//! Request bodies of calls: JSON and multipart forms.
 
 use serde_json::{Map, Value};
 
 use super::call::{BotCall, CallFile};
 
-/// Reads a call. A form may name a part by `attach://part`.
+/// Parses a call. A field of a form may refer to a part as `attach://part`.
 pub(super) fn read_call(method: &str, content_type: &str, body: &[u8]) -> Option<BotCall> {
     let mut call = BotCall {
         method: method.to_owned(),
@@ -58,14 +58,14 @@ fn read_part(part: &[u8], call: &mut BotCall) -> Option<()> {
     Some(())
 }
 
-/// A header of a part.
+/// The value of a header of a part.
 fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     let headers = head.lines().filter_map(|line| line.split_once(':'));
     let mut found = headers.filter(|(it, _)| it.trim().eq_ignore_ascii_case(name));
     found.next().map(|(_, value)| value.trim())
 }
 
-/// A parameter of `Content-Disposition`.
+/// The value of a parameter of `Content-Disposition`.
 fn parameter(head: &str, name: &str) -> Option<String> {
     let disposition = header(head, "content-disposition")?;
     let pattern = format!("{name}=");

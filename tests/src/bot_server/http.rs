@@ -1,4 +1,4 @@
-//! The HTTP server: methods and files below the token.
+//! The HTTP server for the methods and files of the bot.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::mpsc;
@@ -17,7 +17,7 @@ use super::{TOKEN, form, polling, webhook};
 
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
 
-/// A server that listens until it is dropped.
+/// A server that runs until it is dropped.
 pub(super) struct BotHttpServer {
     address: SocketAddr,
     handle: actix_web::dev::ServerHandle,
@@ -26,7 +26,7 @@ pub(super) struct BotHttpServer {
 
 impl BotHttpServer {
     pub(super) fn start(stage: Data<BotStage>) -> Self {
-        // For the webhook. Another test may have been first.
+        // TLS for the webhook. Another test of this process may have installed the provider first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
@@ -100,9 +100,9 @@ async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
     if call.method == "getUpdates" {
         return response(polling::get_updates(stage, &call).await);
     }
-    let (result, is_held, is_lost) = perform(stage, &call);
+    let (result, is_version_in_use, is_lost) = perform(stage, &call);
     stage.changed();
-    if is_held {
+    if is_version_in_use {
         std::future::pending::<()>().await;
     }
     if is_lost {
@@ -112,7 +112,7 @@ async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
     response(result)
 }
 
-/// The result of a call, whether it is held for ever, and whether its answer gets lost.
+/// Performs a call. Returns its result, whether the call is held forever, and whether its response is lost.
 fn perform(stage: &BotStage, call: &BotCall) -> (super::call::CallResult, bool, bool) {
     let mut inner = stage.lock();
     let held = call.changes_chat().then(|| inner.holds()).flatten();

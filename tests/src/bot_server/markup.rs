@@ -1,11 +1,11 @@
-//! Telegram's HTML.
+//! A parser for Telegram's HTML.
 
 /// Text with the tags around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkupRun {
     /// The text.
     pub text: String,
-    /// The tags, from the outermost.
+    /// The tags, outermost first.
     pub tags: Vec<String>,
 }
 
@@ -25,7 +25,7 @@ const TAGS: [&str; 13] = [
     "blockquote",
 ];
 
-/// The text of HTML, or what is wrong with it.
+/// Parses HTML into runs, or returns a description of the first error.
 pub(super) fn parse(html: &str) -> Result<Vec<MarkupRun>, String> {
     let mut runs: Vec<MarkupRun> = Vec::new();
     let mut tags: Vec<String> = Vec::new();

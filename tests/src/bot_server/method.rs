@@ -8,18 +8,18 @@ use super::markup::{self, MarkupRun};
 use super::stage::StageState;
 use super::{BOT, BOT_NAME};
 
-/// Characters of a text.
+/// The longest text of a message in UTF-16 code units.
 const MAX_TEXT: usize = 4096;
-/// Bytes of the data of a button.
+/// The largest data of a button in bytes.
 const MAX_DATA: usize = 64;
-/// Bytes of a file that a bot can receive and send.
+/// The largest files that a bot can receive and send, in bytes.
 const MAX_RECEIVED: usize = 20_000_000;
 const MAX_SENT: usize = 50_000_000;
 const NOT_MODIFIED: &str = "message is not modified: specified new message content and reply markup are exactly the same \
                             as a current content and reply markup of the message";
 
 impl StageState {
-    /// Does what a call asks for.
+    /// Performs a call.
     pub(super) fn perform(&mut self, call: &BotCall) -> CallResult {
         match call.method.as_str() {
             "getMe" => Ok(json!({
@@ -156,7 +156,7 @@ fn chat_of(call: &BotCall) -> Result<i64, super::call::Refused> {
         .ok_or_else(|| bad_request("chat_id is empty"))
 }
 
-/// The text of a call, without its markup.
+/// The text of a call without its markup, and its runs.
 fn text_of(call: &BotCall) -> Result<(String, Vec<MarkupRun>), super::call::Refused> {
     let text = call.text("text").unwrap_or_default();
     let runs = match call.text("parse_mode") {

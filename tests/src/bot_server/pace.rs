@@ -1,23 +1,23 @@
-//! The pace that Telegram allows.
+//! Telegram's rate limits.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Calls of a chat: one a second.
+/// The shortest interval between two calls to the same chat.
 const CHAT: Duration = Duration::from_secs(1);
-/// What the clock of a busy machine may be off.
+/// The clock tolerance for busy machines.
 const TOLERANCE: Duration = Duration::from_millis(20);
-/// Calls of a group in a minute.
+/// The highest number of calls to one group in a minute.
 const GROUP: (usize, Duration) = (20, Duration::from_secs(60));
-/// Calls of all chats in a second.
+/// The highest number of calls to all chats in a second.
 const ALL: (usize, Duration) = (30, Duration::from_secs(1));
 
-/// The calls that changed chats.
+/// The times of the calls that changed each chat.
 #[derive(Default)]
 pub(super) struct ChatCalls(HashMap<i64, Vec<Instant>>);
 
 impl ChatCalls {
-    /// Notes a call, or says what it breaks.
+    /// Records a call, or returns the rate limit that it exceeds.
     pub(super) fn note(&mut self, chat: i64) -> Result<(), String> {
         let now = Instant::now();
         let within = |calls: &Vec<Instant>, window: Duration| {

@@ -1,4 +1,4 @@
-//! People who write to the bot.
+//! Simulated people who write to the bot.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use super::stage::BotStage;
 /// A person.
 #[derive(Clone, Debug)]
 pub struct Person {
-    /// The id, which is that of the private chat, too.
+    /// The user id, which is also the id of the private chat with the bot.
     pub id: i64,
     /// The first name.
     pub name: String,
 }
 
-/// A message of a person.
+/// A message from a person.
 #[derive(Clone, Debug)]
 pub struct PersonMessage {
     person: Person,
@@ -27,7 +27,7 @@ pub struct PersonMessage {
 }
 
 impl Person {
-    /// A person with that id.
+    /// Creates a person.
     pub fn new(id: i64, name: &str) -> Self {
         Self {
             id,
@@ -35,7 +35,7 @@ impl Person {
         }
     }
 
-    /// A text for the bot.
+    /// Creates a text message in the private chat.
     pub fn says(&self, text: &str) -> PersonMessage {
         PersonMessage {
             person: self.clone(),
@@ -50,13 +50,13 @@ impl Person {
 }
 
 impl PersonMessage {
-    /// The same in a group.
+    /// Sends the message to another chat.
     #[must_use]
     pub fn in_chat(self, chat: i64) -> Self {
         Self { chat, ..self }
     }
 
-    /// The same in a thread of a forum.
+    /// Sends the message to a forum thread.
     #[must_use]
     pub fn in_thread(self, thread: i64) -> Self {
         Self {
@@ -65,7 +65,7 @@ impl PersonMessage {
         }
     }
 
-    /// The same as a reply.
+    /// Makes the message a reply.
     #[must_use]
     pub fn replying_to(self, message: i64) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl PersonMessage {
         }
     }
 
-    /// The same with a file: `document`, `photo`, `voice`, …
+    /// Adds a file of a kind such as `document`, `photo` or `voice`.
     #[must_use]
     pub fn with_file(self, kind: &str, name: &str, content: &[u8]) -> Self {
         let file = (kind.to_owned(), name.to_owned(), content.to_vec());
@@ -84,7 +84,7 @@ impl PersonMessage {
         }
     }
 
-    /// The same with other fields of a message.
+    /// Adds other fields to the JSON object of the message.
     #[must_use]
     pub fn with(self, more: Value) -> Self {
         Self { more, ..self }
@@ -92,7 +92,7 @@ impl PersonMessage {
 }
 
 impl BotStage {
-    /// Makes an update of a message.
+    /// Adds the message to the chat and creates its update.
     pub(super) fn write(&self, message: PersonMessage) -> i64 {
         let mut inner = self.lock();
         let PersonMessage {
@@ -142,7 +142,7 @@ impl BotStage {
         id
     }
 
-    /// Makes an update of a tap on the button with that label.
+    /// Creates the update for a tap on the first button whose label contains `label`.
     pub(super) fn tap(&self, person: &Person, chat: i64, message: i64, label: &str) -> String {
         let data = {
             let inner = self.lock();
@@ -157,7 +157,7 @@ impl BotStage {
         self.tap_with(person, chat, message, &data)
     }
 
-    /// Makes an update of a tap with that data.
+    /// Creates the update for a tap with the given data.
     pub(super) fn tap_with(&self, person: &Person, chat: i64, message: i64, data: &str) -> String {
         let mut inner = self.lock();
         let message = inner.chats.describe(chat, message);

@@ -12,7 +12,7 @@ use super::stage::BotStage;
 const CONFLICT: &str = "Conflict: terminated by other getUpdates request; make sure that only one bot instance is running";
 const HAS_WEBHOOK: &str = "Conflict: can't use getUpdates method while webhook is active; use deleteWebhook to delete the webhook first";
 
-/// Confirms the updates before the offset, and waits for others. A later request ends this one.
+/// Confirms the updates before the offset and waits for new ones. A later request ends this one.
 pub(super) async fn get_updates(stage: &Data<BotStage>, call: &BotCall) -> CallResult {
     let offset = call.number("offset").unwrap_or_default();
     let limit = call.number("limit").unwrap_or(100).unsigned_abs();

@@ -14,15 +14,15 @@ use super::pace::ChatCalls;
 /// A way in which a call fails.
 #[derive(Clone, Debug)]
 pub enum CallFault {
-    /// 429, with so many seconds to wait.
+    /// Status 429, with the number of seconds to wait.
     TooMany(u64),
-    /// A refusal with a status and a description.
+    /// An error with a status and a description.
     Refuse(u16, &'static str),
-    /// The call has its effect, and the connection is closed before the answer.
+    /// The call takes effect, and the connection is closed before the response.
     LoseAnswer,
 }
 
-/// All of the server.
+/// The complete state of the server.
 #[derive(Default)]
 pub(super) struct BotStage {
     inner: Mutex<StageState>,
@@ -38,10 +38,10 @@ pub(super) struct StageState {
     pub(super) pace: ChatCalls,
     pub(super) violations: Vec<String>,
     pub(super) faults: VecDeque<(&'static str, CallFault)>,
-    /// The number of the latest request for updates. An earlier one ends.
+    /// The number of the latest `getUpdates` request. Earlier requests end.
     pub(super) poll: u64,
     pub(super) webhook: Option<(String, String)>,
-    /// Calls until one is held, and whether it has an effect.
+    /// The number of calls to let pass before one is held, and whether the held call takes effect.
     pub(super) freeze: Option<(usize, bool)>,
     pub(super) is_frozen: bool,
 }
@@ -70,12 +70,12 @@ impl BotStage {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Wakes up all who wait for a change.
+    /// Wakes all tasks that wait for a change.
     pub(super) fn changed(&self) {
         self.change.notify_waiters();
     }
 
-    /// Waits for a change after this call.
+    /// Returns a future that waits for a change after this call.
     pub(super) fn on_change(&self) -> std::pin::Pin<Box<Notified<'_>>> {
         let mut notified = Box::pin(self.change.notified());
         notified.as_mut().enable();
@@ -91,13 +91,13 @@ impl StageState {
         self.updates.push_back(update);
     }
 
-    /// The fault of a call, if it has one.
+    /// Takes the next fault for the method, if there is one.
     pub(super) fn fault(&mut self, method: &str) -> Option<CallFault> {
         let place = self.faults.iter().position(|(it, _)| *it == method)?;
         self.faults.remove(place).map(|(_, fault)| fault)
     }
 
-    /// Whether to hold this call, and whether it has an effect then.
+    /// Counts a call. Returns `None` if the call is not held, and otherwise whether it takes effect.
     pub(super) fn holds(&mut self) -> Option<bool> {
         let (left, has_effect) = self.freeze.as_mut()?;
         if *left > 0 {

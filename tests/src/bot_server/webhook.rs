@@ -1,4 +1,4 @@
-//! The webhook: updates are sent to the bot until it has answered with success.
+//! Delivery of updates to the bot's webhook. Each update is sent until the bot responds with success.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::stage::BotStage;
 
-/// The pause after an update that was not taken.
+/// The pause before an update is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Sends updates, several at once, as long as the server runs.
+/// Sends updates concurrently for as long as the server runs.
 pub(super) async fn deliver(stage: Data<BotStage>) {
     let http = reqwest::Client::new();
     let mut begun: HashSet<i64> = HashSet::new();

@@ -1,4 +1,4 @@
-//! Rules that hold for every run, whatever was done to the service.
+//! Rules that hold for every run, whatever faults were injected.
 //!
 //! Each rule reads a history and returns its violations as sentences.
 
@@ -17,19 +17,19 @@ mod version;
 
 use super::history::{History, JobHistory};
 
-/// Something that must not be.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// The key of the job that it is about, if it is about one.
+    /// The key of the job, if the violation concerns one job.
     pub key: Option<String>,
-    /// What is the case.
+    /// The description of the violation.
     pub what: String,
 }
 
-/// A rule about one job: adds what is wrong.
+/// A rule about one job. It appends its violations.
 type Rule = fn(&JobHistory, &mut Vec<String>);
 
-/// A rule about one job beside all that happened in its run.
+/// A rule about one job that also needs the history of the run.
 type RuleInRun = fn(&History, &JobHistory, &mut Vec<String>);
 
 const RULES: [Rule; 20] = [
@@ -62,7 +62,7 @@ const RULES_IN_RUN: [RuleInRun; 4] = [
     version::no_attempt_is_lost_before_it_begins,
 ];
 
-/// All that is wrong with a history.
+/// Returns all violations of a history.
 pub fn check(history: &History) -> Vec<Violation> {
     let mut violations = Vec::new();
     for job in &history.jobs {

@@ -1,4 +1,4 @@
-//! A client that retries until it has an answer, and resumes broken streams.
+//! A client that retries until it has a response, and resumes broken streams.
 
 use std::convert::Infallible;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,12 +13,12 @@ use super::schedule::{Kind, Planned};
 use super::workload;
 use super::world::Access;
 
-/// The pause before something is tried again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(30);
-/// How long an answer may take before it is asked for again.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a client waits that hangs up on an answer.
-const IMPATIENCE: Duration = Duration::from_millis(4);
+/// The request timeout before a retry.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The short timeout of a client that hangs up before the response.
+const HANG_UP_TIMEOUT: Duration = Duration::from_millis(4);
 
 /// A client of one job.
 pub(crate) struct Client {
@@ -26,11 +26,11 @@ pub(crate) struct Client {
     pub(crate) key: String,
     pub(crate) plan: Planned,
     pub(crate) conversation: String,
-    /// What it knows so far, also when it is not let live to its end.
+    /// The client's observations. They stay available when [`Client::live`] is cancelled.
     pub(crate) seen: Mutex<Seen>,
 }
 
-/// What it came to know.
+/// A client's observations.
 #[derive(Clone, Default)]
 pub(crate) struct Seen {
     pub(crate) accepted: Vec<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Seen {
 }
 
 impl Client {
-    /// Sends the job when its time has come, and follows it to its end.
+    /// Submits the job at its time and follows it to its end.
     pub(crate) async fn live(&self, begun_at: Instant) -> anyhow::Result<()> {
         sleep_until(begun_at + self.plan.at).await;
         let id = &self.submit().await?;
@@ -54,7 +54,7 @@ impl Client {
         Ok(())
     }
 
-    /// What it knows.
+    /// Returns the client's observations.
     pub(crate) fn seen(&self) -> MutexGuard<'_, Seen> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,29 +64,29 @@ impl Client {
         self.plan.kind == Kind::NextVersion
     }
 
-    /// The conversation, if the job is of one.
+    /// Returns the conversation id, if the job belongs to a conversation.
     pub(crate) fn conversation_id(&self) -> Option<String> {
         (self.plan.kind == Kind::Conversation).then(|| self.conversation.clone())
     }
 
-    /// Sends the request until it is accepted, and maybe once more. Returns the job's id.
+    /// Sends the request until it is accepted, and again if the client hangs up. Returns the job id.
     async fn submit(&self) -> anyhow::Result<String> {
         let body = workload::request(&self.key, &self.plan, &self.conversation);
         let request = self.request(Method::POST, "/v1/jobs");
         let request = request.header("Idempotency-Key", &self.key).json(&body);
         if self.plan.hangs_up
-            && let Ok(Some(answer)) = timeout(IMPATIENCE, send(&request)).await
+            && let Ok(Some(answer)) = timeout(HANG_UP_TIMEOUT, send(&request)).await
         {
             self.accept(answer)?;
         }
-        let id = self.accept(send_surely(&request).await)?;
+        let id = self.accept(send_until_answered(&request).await)?;
         if self.plan.hangs_up {
-            self.accept(send_surely(&request).await)?;
+            self.accept(send_until_answered(&request).await)?;
         }
         Ok(id)
     }
 
-    /// Notes the id of the job that an answer is about.
+    /// Records the job id of a response.
     fn accept(&self, (status, answer): Answer) -> anyhow::Result<String> {
         ensure!(
             status.is_success(),
@@ -97,14 +97,14 @@ impl Client {
         Ok(id)
     }
 
-    /// Asks for the end, if that is the plan.
+    /// Cancels the job, if that is planned.
     async fn cancel(&self, id: &str) -> anyhow::Result<()> {
         let Some(after) = self.plan.cancel_after else {
             return Ok(());
         };
         sleep(after).await;
         let request = self.request(Method::POST, &format!("/v1/jobs/{id}/cancel"));
-        let (status, answer) = send_surely(&request).await;
+        let (status, answer) = send_until_answered(&request).await;
         ensure!(
             status == StatusCode::OK,
             "a cancellation was answered with {status}: {answer}"
@@ -113,7 +113,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says to every call of the job that waits what the plan says, for as long as it is let.
+    /// Answers each pending approval of the job as planned. Never returns.
     async fn answer(&self, id: &str) -> Infallible {
         let pending = format!("/v1/jobs/{id}/approvals?status=pending");
         let pending = self.request(Method::GET, &pending);
@@ -126,14 +126,14 @@ impl Client {
             for approval in page["data"].as_array().into_iter().flatten() {
                 let approval = approval["id"].as_str().unwrap_or_default();
                 let request = self.request(Method::POST, &format!("/v1/approvals/{approval}"));
-                // If it got lost, the call is still pending the next time.
+                // If this request is lost, the approval is still pending in the next iteration.
                 send(&request.json(&json!({ "decision": decision }))).await;
             }
             sleep(PAUSE).await;
         }
     }
 
-    /// Follows the job until there is nothing more to come; hangs up now and then.
+    /// Follows the job to the end of its stream. Hangs up now and then.
     async fn follow(&self, id: &str) -> anyhow::Result<()> {
         let path = format!("/v1/jobs/{id}/stream");
         loop {
@@ -160,14 +160,14 @@ impl Client {
 }
 
 impl Access {
-    /// A request of a tenant.
+    /// Creates a request of a tenant.
     pub(crate) fn request(&self, tenant: usize, method: Method, path: &str) -> RequestBuilder {
         let request = self.http.request(method, format!("{}{path}", self.url));
         request.bearer_auth(&self.keys[tenant])
     }
 }
 
-/// Reads events as they stand on the wire, until there are so many or the stream ends.
+/// Reads raw events until there are `enough` of them or the stream ends.
 pub(crate) async fn read_stream(
     mut response: reqwest::Response,
     events: &mut Vec<String>,
@@ -190,23 +190,23 @@ pub(crate) async fn read_stream(
 
 type Answer = (StatusCode, Value);
 
-/// Sends it once; `None` if no answer came, or one that says that there is none yet.
+/// Sends a request once. Returns `None` if there is no response or one that asks for a retry.
 async fn send(request: &RequestBuilder) -> Option<Answer> {
     let response = request
         .try_clone()?
-        .timeout(ANSWER_PATIENCE)
+        .timeout(ANSWER_TIMEOUT)
         .send()
         .await
         .ok()?;
     let status = response.status();
     let body = response.bytes().await.ok()?;
-    // A busy machine may take longer to send a request than a server waits for one.
+    // On a busy machine, a client may send its request later than the server waits for it.
     let is_answer = !status.is_server_error() && status != StatusCode::REQUEST_TIMEOUT;
     is_answer.then(|| (status, serde_json::from_slice(&body).unwrap_or_default()))
 }
 
-/// Sends it until an answer comes.
-pub(crate) async fn send_surely(request: &RequestBuilder) -> Answer {
+/// Sends a request until there is a response.
+pub(crate) async fn send_until_answered(request: &RequestBuilder) -> Answer {
     loop {
         if let Some(answer) = send(request).await {
             return answer;

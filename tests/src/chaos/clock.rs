@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-/// How far it is ahead: the log has partitions for this week and the next two.
+/// The offset of the clock. It exceeds the partitions of the log, which cover this week and the next two.
 const AHEAD: &str = "+22d";
 
-/// The library `libfaketime`, with which a process reads another time of day. Its timers are right.
+/// The library `libfaketime`, which gives a process a wrong time of day. Monotonic timers stay correct.
 #[derive(Clone, Debug)]
 pub struct WrongClock {
     library: PathBuf,
 }
 
 impl WrongClock {
-    /// Looks for the library where distributions install it.
+    /// Searches the paths where distributions install the library.
     pub fn find() -> Option<Self> {
         let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
         let folders = [&*multiarch, "/usr/lib64", "/usr/lib", "/usr/local/lib"];
@@ -21,7 +21,7 @@ impl WrongClock {
         Some(Self { library })
     }
 
-    /// The variables of a process whose clock is more than three weeks ahead.
+    /// Returns the environment variables of a process whose clock is more than three weeks ahead.
     pub(crate) fn environment(&self) -> [(String, String); 3] {
         [
             ("LD_PRELOAD", self.library.display().to_string()),
@@ -32,7 +32,7 @@ impl WrongClock {
     }
 }
 
-/// The shared memory that the library leaves behind when its process is killed. Dropping it removes that.
+/// The shared memory that the library leaves behind when its process is killed. Dropping this value removes it.
 pub(crate) struct Leftovers {
     process: u32,
 }
@@ -46,7 +46,7 @@ impl Leftovers {
 impl Drop for Leftovers {
     fn drop(&mut self) {
         for name in ["sem.faketime_sem", "faketime_shm"] {
-            // The library did not need it, or has removed it itself.
+            // The library may not have created the file, or may have removed it.
             let _ = std::fs::remove_file(format!("/dev/shm/{name}_{}", self.process));
         }
     }

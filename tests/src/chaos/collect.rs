@@ -1,4 +1,4 @@
-//! Collecting the history of a run when all of its jobs have ended.
+//! Collection of the history of a run after all of its jobs have ended.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use shared::db;
 use shared::id::{JobId, WorkerId};
 
-use super::client::{Client, read_stream, send_surely};
+use super::client::{Client, read_stream, send_until_answered};
 use super::delivery;
 use super::feed::read_on;
 use super::history::{Asked, Download, History, JobHistory, Replay};
@@ -17,10 +17,10 @@ use super::schedule::TENANTS;
 use super::workload::{marked, turn};
 use super::world::{CAPS, World};
 
-/// The most cuts from which a log is replayed.
+/// The highest number of cuts from which a log is replayed.
 const MAX_CUTS: usize = 12;
 
-/// All that is known of a run.
+/// Collects the history of a run.
 pub(crate) async fn collect(
     world: &mut World,
     run: &str,
@@ -62,7 +62,7 @@ pub(crate) async fn collect(
     Ok(history)
 }
 
-/// Gives each job what the feed of its tenant has of it.
+/// Adds the job's milestones in its tenant's feed to each job.
 async fn read_feeds(world: &mut World, jobs: &mut [JobHistory]) -> anyhow::Result<()> {
     for tenant in 0..TENANTS {
         let of_tenant = || jobs.iter().filter(|job| job.tenant == tenant);
@@ -100,14 +100,15 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
     job.starters = starters(world, &job.events).await?;
     let get = |path: &str| client.request(Method::GET, path);
     let path = format!("/v1/jobs/{id}");
-    (_, job.job) = send_surely(&get(&path)).await;
+    (_, job.job) = send_until_answered(&get(&path)).await;
     for api in (0..world.apis()).filter(|api| *api != client.plan.api) {
         let access = world.access(api);
         let request = access.request(client.plan.tenant, Method::GET, &path);
-        job.job_elsewhere.push(send_surely(&request).await.1);
+        job.job_elsewhere
+            .push(send_until_answered(&request).await.1);
     }
     if !job.has_ended() {
-        // Its stream would not end either.
+        // The stream of an unfinished job would not end either.
         return Ok(());
     }
     let step = job.events.len().div_ceil(MAX_CUTS).max(1);
@@ -140,13 +141,13 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
     Ok(())
 }
 
-/// A job's log after an entry, page by page.
+/// Reads the log of a job after an event, page by page.
 async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Value>> {
     let mut all = Vec::new();
     let first = format!("/v1/jobs/{id}/events?after={after}&limit=1000");
     let mut path = first.clone();
     loop {
-        let (status, page) = send_surely(&client.request(Method::GET, &path)).await;
+        let (status, page) = send_until_answered(&client.request(Method::GET, &path)).await;
         let events = page["data"].as_array();
         let events =
             events.with_context(|| format!("{path} was answered with {status}: {page}"))?;
@@ -158,7 +159,7 @@ async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Va
     }
 }
 
-/// Which processes began the attempts.
+/// Returns the number of the worker that started each attempt.
 async fn starters(world: &World, events: &[Value]) -> anyhow::Result<HashMap<i64, usize>> {
     let mut starters = HashMap::new();
     for event in events.iter().filter(|event| event["type"] == "job.started") {

@@ -1,4 +1,4 @@
-//! Deliveries to the webhooks of the tenants: what their receivers accepted.
+//! The deliveries that the tenants' webhook receivers accepted.
 
 use std::time::Duration;
 
@@ -9,11 +9,12 @@ use tokio::time::{Instant, sleep};
 use super::history::{Delivered, JobHistory};
 use super::world::{TenantWebhook, World};
 
-/// How long deliveries may take once all is in order: the longest pause after an outage of an hour is 2.4 hours.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The longest wait for deliveries after all faults are repaired. After an outage of an hour, the longest retry pause
+/// is 2.4 hours of accelerated time.
+const TIMEOUT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Gives each job what was accepted of it, when all of that has come. Returns what came and is not signed.
+/// Adds the accepted deliveries to each job and waits until they are complete. Returns unverified deliveries.
 pub(super) async fn collect(world: &World, jobs: &mut [JobHistory]) -> Vec<String> {
     let begun_at = Instant::now();
     let mut unverified = Vec::new();
@@ -23,14 +24,14 @@ pub(super) async fn collect(world: &World, jobs: &mut [JobHistory]) -> Vec<Strin
             take(webhook, of_tenant.collect(), &mut unverified);
         }
         let is_complete = jobs.iter().all(|job| missing(job).next().is_none());
-        if is_complete || begun_at.elapsed() > PATIENCE {
+        if is_complete || begun_at.elapsed() > TIMEOUT {
             return unverified;
         }
         sleep(PAUSE).await;
     }
 }
 
-/// Sorts what has come to a receiver. What is of an earlier run came again, and is left out.
+/// Assigns the requests of a receiver to their jobs. Repeated deliveries of earlier runs are ignored.
 fn take(webhook: &TenantWebhook, mut jobs: Vec<&mut JobHistory>, unverified: &mut Vec<String>) {
     for received in webhook.receiver.take_received() {
         match received.verify(&webhook.secret) {
@@ -50,7 +51,7 @@ fn take(webhook: &TenantWebhook, mut jobs: Vec<&mut JobHistory>, unverified: &mu
     }
 }
 
-/// The milestones of a job that no receiver has accepted, by their place in the log.
+/// Returns the job's milestones that no receiver has accepted, with their sequence numbers.
 pub(super) fn missing(job: &JobHistory) -> impl Iterator<Item = (u64, &str)> {
     let milestones = job.events.iter().filter_map(|event| {
         let kind = event["type"].as_str()?;

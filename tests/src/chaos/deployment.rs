@@ -1,25 +1,25 @@
-//! Deployments of a service: where its files are, its database, and the way to it.
+//! Deployments of a service: its asset store, its database, and the connection between them.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
 use super::setup::Setup;
 
-/// Seeds in a row with the same deployment, so that one service can play several runs.
+/// The number of consecutive seeds with the same deployment, so that one service can play several runs.
 const SEEDS: u64 = 5;
 
-/// What a service is deployed with.
+/// The deployment of a service.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Deployment {
-    /// Its files are in an S3 bucket. Otherwise they are in a folder.
+    /// Whether assets are in an S3 bucket instead of a folder.
     pub bucket: bool,
-    /// PgBouncer in transaction mode is between its processes and the database.
+    /// Whether PgBouncer in transaction mode is between the processes and the database.
     pub pooler: bool,
-    /// Its database has a synchronous standby, and all processes have the URL of both servers.
+    /// Whether the database has a synchronous standby. All processes have the URL of both servers.
     pub standby: bool,
 }
 
-/// A pooler comes without a standby: it would have to be told of the promotion.
+/// All deployments. None has both a pooler and a standby, because a promotion would have to reconfigure the pooler.
 const DEPLOYMENTS: [Deployment; 6] = [
     Deployment::new(false, false, false),
     Deployment::new(true, false, false),
@@ -29,7 +29,7 @@ const DEPLOYMENTS: [Deployment; 6] = [
     Deployment::new(true, true, false),
 ];
 
-/// These seeds, in groups of those with the same deployment.
+/// Splits seeds into groups with the same deployment.
 pub(super) fn groups(mut seeds: Range<u64>) -> VecDeque<Range<u64>> {
     let mut groups = VecDeque::new();
     while !seeds.is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn groups(mut seeds: Range<u64>) -> VecDeque<Range<u64>> {
 }
 
 impl Deployment {
-    /// The deployment for the run of a seed.
+    /// Returns the deployment for the run of a seed.
     pub fn of(seed: u64) -> Self {
         let group = seed / SEEDS;
         DEPLOYMENTS[(group % DEPLOYMENTS.len() as u64) as usize]
@@ -56,7 +56,7 @@ impl Deployment {
         }
     }
 
-    /// The same without what this machine lacks.
+    /// Returns the deployment without the parts that this machine cannot run.
     pub(crate) fn on_this_machine(self, setup: &Setup) -> Self {
         Self {
             bucket: self.bucket && setup.s3_python.is_some(),

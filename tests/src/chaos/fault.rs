@@ -1,8 +1,8 @@
-//! Faults that are injected into a service.
+//! Faults that can be injected into a service.
 
 use crate::replication::Loss;
 
-/// What is done to the service.
+/// A fault, or the repair of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fault {
     /// SIGKILL to a worker.
@@ -13,87 +13,87 @@ pub enum Fault {
     Continue(usize),
     /// SIGTERM to a worker.
     Drain(usize),
-    /// A worker begins where there is none.
+    /// Starts a worker at a place without one.
     Start(usize),
-    /// One in so many connections to the database is cut by the server.
+    /// Makes the server terminate one in `one_in` connections to the database.
     Cut {
-        /// How many there are for one that is cut.
+        /// The number of connections for each terminated one.
         one_in: usize,
     },
-    /// SIGSTOP to the server's process of a connection, whatever it is doing.
+    /// SIGSTOP to the server process of a connection, whatever it is doing.
     Hang(Connection),
-    /// SIGCONT to those of such connections.
+    /// SIGCONT to the stopped server processes of such connections.
     Resume(Connection),
-    /// SIGSTOP to the server's process of a connection while it holds no lock, until all jobs have ended.
+    /// SIGSTOP to the server process of a connection while it holds no lock, until all jobs have ended.
     HangForGood(Connection),
-    /// The database server ends at once, and starts again.
+    /// Crashes the database server and starts it again.
     RestartPostgres,
     /// SIGKILL to an API.
     KillApi(usize),
-    /// An API begins again where it was.
+    /// Starts an API again at its address.
     StartApi(usize),
-    /// An API begins again on a host whose clock is three weeks ahead, until all jobs have ended.
+    /// Restarts an API on a host whose clock is three weeks ahead, until all jobs have ended.
     ClockAhead(usize),
-    /// Workers that begin from now on are of the next version.
+    /// Starts all later workers with the next version.
     Release,
-    /// The receivers of webhooks accept nothing.
+    /// Makes the webhook receivers reject all deliveries.
     ReceiversDown(Outage),
-    /// The receivers of webhooks accept everything again.
+    /// Makes the webhook receivers accept all deliveries again.
     ReceiversUp,
     /// SIGSTOP to the server of the bucket.
     StopBucket,
     /// SIGCONT to the server of the bucket.
     ContinueBucket,
-    /// Connections to the bucket end at once.
+    /// Closes connections to the bucket at once.
     CloseBucket,
-    /// The bucket is within reach again.
+    /// Makes the bucket reachable again.
     OpenBucket,
     /// SIGKILL to the connection pooler.
     KillPooler,
-    /// The connection pooler begins again where it was.
+    /// Starts the connection pooler again at its address.
     StartPooler,
-    /// The primary of the database is lost. It does not come back.
+    /// Makes the primary of the database fail for good.
     LosePrimary(Loss),
-    /// The standby of the database becomes the primary.
+    /// Promotes the standby of the database.
     Promote,
 }
 
-/// What receivers of webhooks do that accept nothing.
+/// The behavior of webhook receivers during an outage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Outage {
-    /// They answer with an error.
+    /// They respond with an error.
     Error,
-    /// They close the connection before the answer.
+    /// They close the connection before the response.
     Close,
 }
 
-/// A connection to the database, by whose it is.
+/// A database connection, selected by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Connection {
-    /// What it is for.
+    /// The purpose of the connection.
     pub(crate) purpose: Purpose,
-    /// Which of those with that purpose.
+    /// The index among the connections with that purpose, modulo their number.
     pub(crate) which: usize,
 }
 
-/// What a connection to the database is for.
+/// The purpose of a database connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Purpose {
-    /// A worker writes its logs.
+    /// A worker's writes to the log.
     Log,
-    /// A worker claims jobs.
+    /// A worker's claims of jobs.
     Claim,
-    /// A worker says that it is alive.
+    /// A worker's heartbeats.
     Heartbeat,
-    /// An API accepts jobs.
+    /// An API's inserts of jobs.
     JobWriter,
-    /// An API reads new events for all its followers.
+    /// An API's reads of new events for all its followers.
     Hub,
-    /// A worker turns milestones into deliveries to webhooks, or claims deliveries.
+    /// A worker's creation and claims of webhook deliveries.
     Dispatcher,
-    /// Waiting for notifications.
+    /// A listener for notifications.
     Listener,
-    /// Any of these, or one of a pool.
+    /// Any of these, or any connection of a pool.
     Any,
 }
 
@@ -109,7 +109,7 @@ impl Purpose {
         Self::Any,
     ];
 
-    /// What its last statement is like.
+    /// Returns the `like` pattern of the connection's latest statement.
     pub(crate) fn statement(self) -> &'static str {
         match self {
             Self::Log => "%with append as materialized%",
@@ -125,7 +125,7 @@ impl Purpose {
 }
 
 impl Fault {
-    /// What is counted.
+    /// Returns the name of the fault in the summary.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Kill(_) => "workers killed",
@@ -155,7 +155,7 @@ impl Fault {
         }
     }
 
-    /// Whether a job may be lost by its worker because of it.
+    /// Whether the fault can make a worker lose its job.
     pub(crate) fn may_lose_a_worker(self) -> bool {
         match self {
             Self::Kill(_)

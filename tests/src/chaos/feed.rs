@@ -1,4 +1,4 @@
-//! The feeds of the tenants, read on from run to run with the same cursors, as another system would.
+//! The feeds of the tenants, which are read like by another system: each run continues at the cursors of the last.
 
 use std::time::{Duration, Instant};
 
@@ -8,14 +8,14 @@ use serde_json::Value;
 use shared::event::is_terminal;
 use tokio::time::sleep;
 
-use super::client::send_surely;
+use super::client::send_until_answered;
 use super::world::World;
 
-/// How long a milestone may take to be there once all is in order.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The longest wait for a milestone after all faults are repaired.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// What a tenant's feed has had since the last time. Waits for the ends of these jobs.
+/// Returns the tenant's new milestones. Waits until they contain the ends of the given jobs.
 pub(crate) async fn read_on(
     world: &mut World,
     tenant: usize,
@@ -24,7 +24,7 @@ pub(crate) async fn read_on(
     let (mut milestones, begun_at) = (Vec::new(), Instant::now());
     loop {
         read_page(world, tenant, &mut milestones).await?;
-        if ended.iter().all(|job| has_end(&milestones, job)) || begun_at.elapsed() > PATIENCE {
+        if ended.iter().all(|job| has_end(&milestones, job)) || begun_at.elapsed() > TIMEOUT {
             return Ok(milestones);
         }
         sleep(PAUSE).await;
@@ -40,7 +40,7 @@ async fn read_page(
     let after = cursor.map(|cursor| format!("&after={cursor}"));
     let path = format!("/v1/events?limit=100{}", after.unwrap_or_default());
     let request = world.access(0).request(tenant, Method::GET, &path);
-    let (status, page) = send_surely(&request).await;
+    let (status, page) = send_until_answered(&request).await;
     ensure!(status.is_success(), "the feed cannot be read: {page}");
     let data = page["data"].as_array().context("a page of milestones")?;
     milestones.extend(data.iter().cloned());

@@ -1,36 +1,36 @@
-//! Time that passes faster for deliveries to webhooks.
+//! Accelerated time for webhook deliveries.
 
 use std::time::Duration;
 
 use shared::db::Pool;
 use tokio::time::{Instant, sleep};
 
-/// How much faster time passes for the pauses between attempts: 75 hours of them take less than four minutes.
+/// The time factor for the pauses between delivery attempts: 75 hours pass in less than four minutes.
 pub(crate) const HASTE: u32 = 1_200;
-/// How much faster it passes for the claims of workers, which attempts must not outlast on a busy machine.
+/// The time factor for the claims of workers. It is lower because no attempt may outlast its claim on a busy machine.
 const CLAIM_HASTE: u32 = 10;
 const STEP: Duration = Duration::from_millis(100);
 
-/// Lets time pass faster for deliveries, until it is dropped.
-pub(super) async fn hasten(pool: Pool) {
+/// Accelerates time for deliveries until the future is dropped.
+pub(super) async fn speed_up(pool: Pool) {
     let mut passed_at = Instant::now();
     loop {
         sleep(STEP).await;
         let passed = passed_at.elapsed();
-        // The database may be away, or a delivery locked by a process that is stopped: time passes later then.
+        // The database may be down, or a stopped process may hold a lock on a delivery. Then the time is added later.
         if pass(&pool, passed).await.is_ok() {
             passed_at += passed;
         }
     }
 }
 
-/// Brings deliveries nearer to their next attempts, as if the time had been longer.
+/// Moves the due times of deliveries forward, as if more time had passed.
 async fn pass(pool: &Pool, time: Duration) -> sqlx::Result<()> {
     let mut transaction = pool.begin().await?;
     sqlx::query("set local lock_timeout = '100ms'")
         .execute(&mut *transaction)
         .await?;
-    // In the order in which the service locks them.
+    // Lock in the same order as the service does.
     let states = "select from webhook_state order by webhook_id for update";
     sqlx::query(states).execute(&mut *transaction).await?;
     let nearer = "update webhook_delivery set

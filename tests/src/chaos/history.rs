@@ -1,4 +1,4 @@
-//! The history of a run. It needs no service, so that tests can write one.
+//! The history of a run. It does not depend on a service, so tests can construct one.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,74 +6,74 @@ use chrono::{DateTime, Utc};
 use serde_json::Value;
 use shared::event::is_terminal;
 
-/// What happened in a run.
+/// The recorded history of a run.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// What was sent, one key each.
+    /// The jobs, one for each key.
     pub jobs: Vec<JobHistory>,
-    /// When it began, and when all of this was known.
+    /// The time of the start of the run and the time when its history was complete.
     pub span: (DateTime<Utc>, DateTime<Utc>),
-    /// How often something was done because of which a worker may lose a job.
+    /// The number of injected faults that could make a worker lose a job.
     pub losses: usize,
-    /// The workers of the next version.
+    /// The numbers of the workers of the next version.
     pub next_version: HashSet<usize>,
-    /// How many jobs of a tenant may run at once, for those that have a cap.
+    /// The highest number of concurrent jobs of each tenant that has a cap.
     pub caps: HashMap<usize, usize>,
-    /// What the model has to say against the requests that it got.
+    /// The violations that the model server found in its requests.
     pub model_violations: Vec<String>,
-    /// What the processes did that none should do.
+    /// The violations by processes, such as an unexpected exit.
     pub process_violations: Vec<String>,
-    /// Uploads that were accepted and could not be read.
+    /// Uploads that were accepted but could not be read.
     pub lost_files: Vec<String>,
-    /// What came to receivers and is not signed.
+    /// Webhook deliveries without a valid signature.
     pub unverified: Vec<String>,
 }
 
-/// One request for a job, with all that came of it.
+/// The history of one request for a job.
 #[derive(Clone, Debug, Default)]
 pub struct JobHistory {
-    /// What the client calls it, in the key and in the metadata.
+    /// The client's key for the job. It is the idempotency key and is also in the metadata.
     pub key: String,
-    /// Whose it is.
+    /// The number of the tenant that owns the job.
     pub tenant: usize,
-    /// Whether only workers of the next version can read its request.
+    /// Whether only workers of the next version can read the request.
     pub is_of_next_version: bool,
-    /// The conversation that it continues.
+    /// The conversation that the job continues.
     pub conversation: Option<String>,
-    /// The ids that the API answered with, once an answer.
+    /// The job ids in the API's responses, one for each response.
     pub accepted: Vec<String>,
-    /// The ids of all jobs in the database that carry the key.
+    /// The ids of all jobs in the database that have the key.
     pub stored: Vec<String>,
-    /// Whether the API said that it would be cancelled.
+    /// Whether the API accepted a cancellation.
     pub cancel_accepted: bool,
-    /// The job, as its client's API shows it.
+    /// The job as returned by the client's API.
     pub job: Value,
-    /// The job, as the other APIs show it.
+    /// The job as returned by each of the other APIs.
     pub job_elsewhere: Vec<Value>,
-    /// The log, as the table has it.
+    /// The log as stored in the database.
     pub events: Vec<Value>,
-    /// The log as it is replayed from each cut.
+    /// The replay of the log from each cut.
     pub replays: Vec<Replay>,
-    /// What those saw who followed it.
+    /// The events that the follower received.
     pub followed: Vec<String>,
-    /// What the feed of its tenant has of it.
+    /// The job's milestones in the feed of its tenant.
     pub feed: Vec<Value>,
-    /// What the receiver of its tenant accepted of it.
+    /// The job's deliveries that the receiver of its tenant accepted.
     pub delivered: Vec<Delivered>,
-    /// Which processes began its attempts, by the number of the attempt.
+    /// The worker that started each attempt, by attempt number.
     pub starters: HashMap<i64, usize>,
-    /// What the model was asked, in order.
+    /// The requests to the model, in order.
     pub asked: Vec<Asked>,
-    /// What became of its outputs when they were downloaded.
+    /// The results of downloading the outputs.
     pub downloads: Vec<Download>,
-    /// Its run, if it still has one.
+    /// Whether the job still has a run in the queue.
     pub is_in_queue: bool,
 }
 
-/// A log as the API gives it to someone who has all up to a cut.
+/// A log as the API returns it to a client that has all events up to a cut.
 #[derive(Clone, Debug)]
 pub struct Replay {
-    /// The last event that the client has.
+    /// The sequence number of the last event that the client has.
     pub after: usize,
     /// The events of the stream, byte for byte.
     pub stream: Vec<String>,
@@ -84,18 +84,18 @@ pub struct Replay {
 /// A request to the model.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// The process that asked.
+    /// The number of the worker that sent the request.
     pub worker: usize,
-    /// How many replies to this job it handed back.
+    /// The number of earlier replies to this job in the request.
     pub turn: usize,
 }
 
-/// An output that was downloaded.
+/// A downloaded output.
 #[derive(Clone, Debug)]
 pub struct Download {
-    /// SHA-256 as the job states it.
+    /// The SHA-256 that the job states.
     pub stated: String,
-    /// SHA-256 of what came; why nothing came.
+    /// The SHA-256 of the downloaded content, or the error.
     pub found: Result<String, String>,
 }
 
@@ -104,32 +104,32 @@ pub struct Download {
 pub struct Delivered {
     /// The id of the event.
     pub id: String,
-    /// The body.
+    /// The body of the delivery.
     pub content: Value,
 }
 
 impl JobHistory {
-    /// The events of that type, in order.
+    /// Returns the events of the given type, in order.
     pub(crate) fn of_type<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
         self.events
             .iter()
             .filter(move |event| event["type"] == kind)
     }
 
-    /// How often an attempt ended for that cause without ending the job.
+    /// Returns the number of attempts that ended with the cause without ending the job.
     pub(crate) fn retried(&self, cause: &str) -> usize {
         self.of_type("job.retrying")
             .filter(|event| event["data"]["cause"] == cause)
             .count()
     }
 
-    /// Whether the log says that it has.
+    /// Whether the last event of the log is terminal.
     pub(crate) fn has_ended(&self) -> bool {
         let last = self.events.last().and_then(|event| event["type"].as_str());
         last.is_some_and(is_terminal)
     }
 
-    /// The attempt that wrote the event.
+    /// Returns the number of the attempt that wrote the event.
     pub(crate) fn attempt(event: &Value) -> i64 {
         event["attempt"].as_i64().unwrap_or(-1)
     }

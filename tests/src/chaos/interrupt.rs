@@ -1,4 +1,4 @@
-//! The latency of a takeover when a worker is lost or drains.
+//! The latency of a takeover when a worker is killed or drains.
 
 use std::time::Duration;
 
@@ -8,28 +8,28 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::client::send_surely;
+use super::client::send_until_answered;
 use super::deployment::Deployment;
 use super::fault::Fault;
 use super::{Setup, World};
 use crate::model_server::Reply;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What happens to the worker, and when.
+/// A way to interrupt a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interruption {
-    /// It is killed while its model is streaming.
+    /// The worker is killed while its model is streaming.
     Kill,
-    /// It is told to leave while its model is streaming.
+    /// The worker receives SIGTERM while its model is streaming.
     DrainInReply,
-    /// It is told to leave while a command of a second is running.
+    /// The worker receives SIGTERM while a command of one second is running.
     DrainInCommand,
 }
 
-/// Interrupts so many jobs, one after the other, and returns how long each took: from the kill until another worker
-/// has begun, or from the signal until the job is handed back.
+/// Interrupts `count` jobs, one after the other, and returns the latency of each. It is the time from the kill until
+/// another worker has started, or from SIGTERM until the job is handed back.
 pub async fn interrupt(
     setup: Setup,
     interruption: Interruption,
@@ -40,7 +40,7 @@ pub async fn interrupt(
     world.until_workers(1).await?;
     let mut times = Vec::new();
     for number in 0..count {
-        // The one that has the job is the only one when it begins.
+        // At its start the job gets the only worker.
         let (old, new) = (number % 2, (number + 1) % 2);
         let marker = format!("interrupted-{number}");
         let job = begin(&world, interruption, &marker).await?;
@@ -57,14 +57,14 @@ pub async fn interrupt(
         times.push((at - begun_at).to_std().unwrap_or_default());
         world.model.release(&marker);
         until(&world, &job, "job.completed", 1).await?;
-        world.see_off().await?;
+        world.await_drained().await?;
         let faults = world.take_faults();
         ensure!(faults.is_empty(), "{faults:?}");
     }
     Ok(times)
 }
 
-/// Begins a job, and returns its id when it does the work that will be interrupted.
+/// Starts a job and returns its id when the work to be interrupted has begun.
 async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyhow::Result<String> {
     let is_first = std::sync::atomic::AtomicBool::new(true);
     world.model.script_with(marker, move |request| {
@@ -84,7 +84,7 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
         .access(0)
         .request(0, Method::POST, "/v1/jobs")
         .json(&body);
-    let (_, job) = send_surely(&request).await;
+    let (_, job) = send_until_answered(&request).await;
     let id = job["id"].as_str().context("a job has an id")?.to_owned();
     let kind = match interruption {
         Interruption::DrainInCommand => "tool.output",
@@ -94,18 +94,18 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
     Ok(id)
 }
 
-/// The job's events of that type, when there are so many of them.
+/// Waits until the job has `count` events of a type, and returns them.
 async fn until(world: &World, id: &str, kind: &str, count: usize) -> anyhow::Result<Vec<Value>> {
     let begun_at = Instant::now();
     let path = format!("/v1/jobs/{id}/events?types={kind}&limit=1000");
     loop {
-        let (_, page) = send_surely(&world.access(0).request(0, Method::GET, &path)).await;
+        let (_, page) = send_until_answered(&world.access(0).request(0, Method::GET, &path)).await;
         let events = page["data"].as_array().context("a page of events")?;
         if events.len() >= count {
             return Ok(events.clone());
         }
         ensure!(
-            begun_at.elapsed() < PATIENCE,
+            begun_at.elapsed() < TIMEOUT,
             "there are not {count} of {kind} in {id}"
         );
         sleep(PAUSE).await;

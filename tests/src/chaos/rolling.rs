@@ -1,6 +1,6 @@
-//! One long job while its workers are replaced again and again.
+//! One long job whose workers are replaced repeatedly.
 //!
-//! Nothing of it is lost or done twice, and no attempt is used up.
+//! No work is lost or done twice, and no attempt is used up.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -11,27 +11,27 @@ use reqwest::Method;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::client::{Client, send_surely};
+use super::client::{Client, send_until_answered};
 use super::deployment::Deployment;
 use super::fault::Fault;
 use super::schedule::{Kind, Planned};
 use super::{Setup, World, check, collect, workload};
 
-/// How long the job may take beyond its restarts.
-const PATIENCE: Duration = Duration::from_secs(300);
+/// The longest wait for each step, and for the whole job.
+const TIMEOUT: Duration = Duration::from_secs(300);
 const PAUSE: Duration = Duration::from_millis(10);
 const RUN: &str = "rolling";
 
-/// What came of it.
+/// The results of the run.
 #[derive(Debug)]
 pub struct Rolled {
-    /// What must not be.
+    /// The violations.
     pub violations: Vec<String>,
-    /// From the signal to a worker until the job was handed back, each time.
+    /// The time from each SIGTERM until the job was handed back.
     pub handed_back: Vec<Duration>,
 }
 
-/// Runs a job of so many turns, and meanwhile replaces the worker that has it so many times.
+/// Runs a job with the given number of turns, and replaces its worker `restarts` times during the run.
 pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result<Rolled> {
     let mut world = World::start(setup, Deployment::default()).await?;
     world.start_worker(0);
@@ -57,11 +57,11 @@ pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result
         &[(client.key.clone(), client.plan.clone())],
     );
     let wall_begun_at = Utc::now();
-    let living = timeout(PATIENCE, client.live(Instant::now()));
+    let living = timeout(TIMEOUT, client.live(Instant::now()));
     let replacing = replace(&mut world, &client, turns, restarts);
     let (lived, handed_back) = tokio::join!(living, replacing);
     lived.context("the job did not end")??;
-    world.see_off().await?;
+    world.await_drained().await?;
     let mut history = collect::collect(&mut world, RUN, std::slice::from_ref(&client)).await?;
     history.span = (wall_begun_at, Utc::now());
     let mut violations: Vec<_> = check(&history).into_iter().map(|it| it.what).collect();
@@ -82,7 +82,7 @@ pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result
     })
 }
 
-/// What the last command shows if nothing ever happened.
+/// The expected output of the last command.
 fn undisturbed(key: &str, turns: usize) -> String {
     let lines = (0..turns).map(|turn| format!("{key} turn {turn}\n"));
     format!("{}\n{}", workload::SHOWN, lines.collect::<String>())
@@ -93,7 +93,7 @@ fn stdout(completed: &Value) -> Option<String> {
     Some(output["stdout"].as_str()?.to_owned())
 }
 
-/// Replaces the worker after every few turns; returns how long it took each time until the job was handed back.
+/// Replaces the worker after every few turns. Returns the time of each handover.
 async fn replace(
     world: &mut World,
     client: &Client,
@@ -102,7 +102,7 @@ async fn replace(
 ) -> anyhow::Result<Vec<Duration>> {
     let mut handed_back = Vec::new();
     for number in 0..restarts {
-        // The job is with the one worker that there is.
+        // The only worker has the job.
         let turn = turns * number / restarts;
         until(client, "message.completed", turn + 1).await?;
         until(client, "job.started", number + 1).await?;
@@ -115,26 +115,26 @@ async fn replace(
         let at = events[number]["at"].as_str().unwrap_or_default();
         let at: DateTime<Utc> = at.parse()?;
         handed_back.push((at - told_at).to_std().unwrap_or_default());
-        world.see_off().await?;
+        world.await_drained().await?;
     }
     Ok(handed_back)
 }
 
-/// The events of that type, when there are so many of them.
+/// Waits until the job has `count` events of a type, and returns them.
 async fn until(client: &Client, kind: &str, count: usize) -> anyhow::Result<Vec<Value>> {
     let begun_at = Instant::now();
     loop {
         let id = client.seen().accepted.first().cloned();
         if let Some(id) = id {
             let path = format!("/v1/jobs/{id}/events?types={kind}&limit=1000");
-            let (_, page) = send_surely(&client.request(Method::GET, &path)).await;
+            let (_, page) = send_until_answered(&client.request(Method::GET, &path)).await;
             let events = page["data"].as_array().context("a page of events")?;
             if events.len() >= count {
                 return Ok(events.clone());
             }
         }
         ensure!(
-            begun_at.elapsed() < PATIENCE,
+            begun_at.elapsed() < TIMEOUT,
             "there are not {count} of {kind}"
         );
         sleep(PAUSE).await;

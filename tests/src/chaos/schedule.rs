@@ -1,4 +1,4 @@
-//! The schedule of a run, made from its seed: requests and faults.
+//! The schedule of a run: the requests and faults generated from its seed.
 
 use std::fmt;
 use std::time::Duration;
@@ -11,76 +11,76 @@ use super::fault::{Connection, Fault, Outage, Purpose};
 use super::haste::HASTE;
 use crate::replication::Loss;
 
-/// Workers of a service.
+/// The number of workers of a service.
 pub(crate) const WORKERS: usize = 3;
-/// APIs of a service.
+/// The number of APIs of a service.
 pub(crate) const APIS: usize = 2;
-/// The one of them whose host's clock may be wrong.
+/// The API whose host clock may be wrong.
 const API_WITH_WRONG_CLOCK: usize = 1;
-/// Tenants of a service.
+/// The number of tenants of a service.
 pub(crate) const TENANTS: usize = 2;
-/// The time in which jobs are sent.
+/// The period in which jobs are submitted.
 const SENDING_MS: u64 = 900;
-/// The time in which things are done to the service.
+/// The period in which faults begin.
 const TROUBLE_MS: u64 = 1_500;
-/// The longest that a connection hangs, if it is not for good.
+/// The longest time that a connection hangs, unless it hangs for good.
 const MAX_HANG_MS: u64 = 12_000;
-/// The length of an outage of the receivers: an hour, as fast as it passes for deliveries.
+/// The length of an outage of the receivers: an hour of accelerated time.
 const OUTAGE: Duration = Duration::from_millis(3_600_000 / HASTE as u64);
-/// The longest outage of a bucket, a pooler or a primary. From shorter to longer than a worker may be silent.
+/// The longest outage of a bucket, a pooler or a primary. Outages can be shorter or longer than the worker silence.
 const MAX_AWAY_MS: u64 = 4_000;
-/// Between workers that are replaced one after the other.
+/// The pause between the replacements of two workers.
 const REPLACE_PAUSE: Duration = Duration::from_millis(300);
 
-/// A run.
+/// The schedule of a run.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// What it was made from.
+    /// The seed of the schedule.
     pub seed: u64,
-    /// In order of time.
+    /// The jobs, ordered by time.
     pub(crate) jobs: Vec<Planned>,
-    /// In order of time.
+    /// The faults, ordered by time.
     pub(crate) faults: Vec<(Duration, Fault)>,
 }
 
-/// A job that will be sent.
+/// A job to be submitted.
 #[derive(Clone, Debug)]
 pub(crate) struct Planned {
     pub(crate) at: Duration,
     pub(crate) kind: Kind,
-    /// Whose it is.
+    /// The number of the tenant that owns the job.
     pub(crate) tenant: usize,
-    /// The API that its client speaks to.
+    /// The number of the API that the client uses.
     pub(crate) api: usize,
-    /// When the client asks for its end.
+    /// The time after which the client cancels the job.
     pub(crate) cancel_after: Option<Duration>,
-    /// The client hangs up on the answer, and asks again under the same key.
+    /// Whether the client hangs up before the response, and then sends the request again with the same key.
     pub(crate) hangs_up: bool,
-    /// The follower hangs up each time after so many events.
+    /// The number of events after which the follower hangs up each time.
     pub(crate) patience: usize,
 }
 
-/// What a job does.
+/// The work of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
-    /// Nothing.
+    /// No work.
     Idle,
-    /// Commands of a script, each of which adds a line to a file.
+    /// The commands of a script. Each adds a line to a file.
     Script { turns: usize },
-    /// The same at the word of a model that streams.
+    /// The same commands, called by a streaming model.
     Loop { turns: usize },
-    /// Makes a page, and gives it as an output.
+    /// The creation of a page that becomes an output.
     Output,
-    /// Calls that wait for a person, who says this to them.
+    /// Tool calls that need an approval, which is granted or denied.
     Approval { approved: bool },
-    /// A turn in the conversation that all such jobs of the run share.
+    /// A turn in the conversation that all jobs of this kind in the run share.
     Conversation,
-    /// Calls, in a request that only workers of the next version can read.
+    /// Tool calls of a request that only workers of the next version can read.
     NextVersion,
 }
 
 impl Schedule {
-    /// The run of that seed.
+    /// Generates the schedule of a seed.
     pub fn of(seed: u64) -> Self {
         let random = &mut StdRng::seed_from_u64(seed);
         let mut schedule = Self {
@@ -101,14 +101,14 @@ impl Schedule {
         schedule
     }
 
-    /// The same with clocks that are right.
+    /// Removes the faults of clocks.
     pub(crate) fn with_right_clocks(mut self) -> Self {
         let is_wrong = |fault: &Fault| matches!(fault, Fault::ClockAhead(_));
         self.faults.retain(|(_, fault)| !is_wrong(fault));
         self
     }
 
-    /// The same with faults of what the service is deployed with, and without those that it cannot have.
+    /// Adds the faults of a deployment and removes faults that are impossible with it.
     pub(crate) fn with_deployment(mut self, deployment: Deployment) -> Self {
         let random = &mut StdRng::seed_from_u64(self.seed);
         if deployment.bucket {
@@ -135,21 +135,21 @@ impl Schedule {
         self
     }
 
-    /// Removes restarts of the one server, and updates to the next version, which reaches it by its socket.
+    /// Removes server restarts and updates to the next version, which needs the Unix socket of a single server.
     fn remove_what_needs_one_server(&mut self) {
         self.jobs.retain(|job| job.kind != Kind::NextVersion);
         let needs_one = |fault: &Fault| matches!(fault, Fault::RestartPostgres | Fault::Release);
         self.faults.retain(|(_, fault)| !needs_one(fault));
     }
 
-    /// Adds the beginning and the end of an absence.
+    /// Adds the beginning and the end of an outage.
     fn add_absence(&mut self, random: &mut StdRng, begin: Fault, end: Fault) {
         let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
         let back_at = at + Duration::from_millis(random.random_range(0..MAX_AWAY_MS));
         self.add([(at, begin), (back_at, end)]);
     }
 
-    /// Adds something that goes wrong, and what brings things in order again.
+    /// Adds a fault and its repair.
     fn add_fault(&mut self, random: &mut StdRng) {
         let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
         let later = |millis| at + Duration::from_millis(millis);
@@ -160,7 +160,7 @@ impl Schedule {
                 self.add([(at, Fault::Kill(worker)), (start_at, Fault::Start(worker))]);
             }
             3 | 4 => {
-                // From shorter to longer than it may be silent.
+                // The pause can be shorter or longer than the worker silence.
                 let wake_at = later(random.random_range(300..3_500));
                 self.add([
                     (at, Fault::Stop(worker)),
@@ -180,7 +180,7 @@ impl Schedule {
                 self.add([(at, Fault::KillApi(api)), (start_at, Fault::StartApi(api))]);
             }
             10 | 11 => {
-                // From shorter to longer than a statement may take.
+                // The pause can be shorter or longer than the statement timeout.
                 let connection = Connection::any(random);
                 let resume_at = later(random.random_range(300..MAX_HANG_MS));
                 self.add([
@@ -189,13 +189,13 @@ impl Schedule {
                 ]);
             }
             12 => self.add([(at, Fault::HangForGood(Connection::any(random)))]),
-            // From before the first job.
+            // The clock is wrong from the start of the run.
             13 => self.add([(Duration::ZERO, Fault::ClockAhead(API_WITH_WRONG_CLOCK))]),
             _ => self.add_update(at, random),
         }
     }
 
-    /// Adds an outage of the receivers of webhooks.
+    /// Adds an outage of the webhook receivers.
     fn add_outage(&mut self, random: &mut StdRng) {
         let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
         let outage = if random.random() {
@@ -221,7 +221,7 @@ impl Schedule {
         }
     }
 
-    /// A rolling update of the workers, and a job that those of this version cannot run.
+    /// Adds a rolling update of the workers, and a job that workers of the current version cannot run.
     fn add_update(&mut self, at: Duration, random: &mut StdRng) {
         self.jobs.push(Planned {
             kind: Kind::NextVersion,
@@ -257,7 +257,7 @@ impl Planned {
             },
             _ => Kind::Conversation,
         };
-        // A later job of the conversation would be shown what an interrupted job left.
+        // A cancelled job would leave a partial turn in the conversation, where later jobs would see it.
         let may_cancel = kind != Kind::Conversation && random.random_ratio(1, 6);
         let cancel_after =
             may_cancel.then(|| Duration::from_millis(random.random_range(0..TROUBLE_MS)));

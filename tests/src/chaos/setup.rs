@@ -1,4 +1,4 @@
-//! The program under test, and what this machine has for its runs.
+//! The program under test, and the optional tools on this machine.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -6,25 +6,25 @@ use std::process::Command;
 use super::clock::WrongClock;
 use crate::{pgbouncer, replication};
 
-/// How the parts of a service are started.
+/// The setup of a service.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The program, which is Skillet's whatever it is called.
+    /// The Skillet program, which may have any file name.
     pub program: PathBuf,
-    /// Seconds for which a worker may be silent; `None` for the default.
+    /// The worker silence in seconds; `None` for the default.
     pub silence: Option<u16>,
-    /// What makes a host's clock wrong; `None` if all clocks are right.
+    /// The wrong clock for faults; `None` if all clocks are right.
     pub wrong_clock: Option<WrongClock>,
-    /// A Python that can run the S3 server of a bucket.
+    /// A Python that can run the S3 server.
     pub s3_python: Option<PathBuf>,
     /// Whether PgBouncer is installed.
     pub has_pooler: bool,
-    /// Whether the programs that copy a database server are installed.
+    /// Whether the Postgres programs for replication are installed.
     pub has_standby: bool,
 }
 
 impl Setup {
-    /// That program, with all that this machine has for it.
+    /// Detects the tools on this machine.
     pub fn of(program: PathBuf) -> Self {
         let python = Command::new("python3")
             .args(["-c", "import moto.server"])

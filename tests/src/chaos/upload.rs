@@ -1,4 +1,4 @@
-//! Clients that upload, delete and upload again files of the same content.
+//! Clients that repeatedly upload and delete files with the same content.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -11,16 +11,16 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::schedule::APIS;
 use super::world::{Access, World};
 
-/// Uploads of each client. The last one is not deleted.
+/// The number of uploads of each client. The last file is not deleted.
 const UPLOADS: usize = 4;
-/// Between the steps of a client, so that its uploads last as long as the faults.
+/// The pause between the steps of a client. It makes the uploads last as long as the faults.
 const STEP: Duration = Duration::from_millis(150);
-/// The pause before something is tried again.
+/// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(30);
-/// How long an answer may take before it is asked for again.
-const ANSWER_PATIENCE: Duration = Duration::from_secs(40);
+/// The request timeout before a retry.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// A client of one API that uploads the same content as those of the others, so that one deletes what another uploads.
+/// A client of one API. All clients of a run upload the same content, so that one deletes what another uploads.
 pub(crate) struct Uploader {
     access: Access,
     api: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Uploader {
 }
 
 impl Uploader {
-    /// One at each API.
+    /// Creates one client for each API.
     pub(crate) fn all(world: &World, run: &str) -> Vec<Self> {
         let uploader = |api| Self {
             access: world.access(api),
@@ -40,7 +40,7 @@ impl Uploader {
         (0..APIS).map(uploader).collect()
     }
 
-    /// Uploads, reads and deletes, and does not delete the last one.
+    /// Uploads, reads and deletes files. The last file is not deleted.
     pub(crate) async fn live(&self, begun_at: Instant) {
         sleep_until(begun_at + STEP * self.api as u32 / 2).await;
         for number in 1..=UPLOADS {
@@ -53,13 +53,13 @@ impl Uploader {
         }
     }
 
-    /// What was accepted and could not be read.
+    /// Returns the files that were accepted but could not be read.
     pub(crate) fn lost(&self) -> Vec<String> {
         let lost = self.lost.lock();
         lost.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Uploads the content until that is accepted; returns the path of the file.
+    /// Uploads the content until the API accepts it, and returns the path of the asset.
     async fn upload(&self) -> String {
         loop {
             let part = Part::bytes(self.content.clone().into_bytes()).file_name("a.txt");
@@ -75,7 +75,7 @@ impl Uploader {
         }
     }
 
-    /// Reads the content until it is there or lost.
+    /// Reads the asset until its content arrives or an answer shows that it is lost.
     async fn read(&self, asset: &str) {
         loop {
             let request = self.request(Method::GET, &format!("{asset}/content"));
@@ -95,11 +95,11 @@ impl Uploader {
         }
     }
 
-    /// Deletes the file until it is gone.
+    /// Deletes the asset until the API reports that it is deleted.
     async fn delete(&self, asset: &str) {
         loop {
             let answer = self.request(Method::DELETE, asset).send().await;
-            // The answer to an earlier request may have been lost.
+            // The response to an earlier request may have been lost.
             let gone = [StatusCode::NO_CONTENT, StatusCode::NOT_FOUND];
             if answer.is_ok_and(|answer| gone.contains(&answer.status())) {
                 return;
@@ -110,11 +110,11 @@ impl Uploader {
 
     fn request(&self, method: Method, path: &str) -> RequestBuilder {
         let request = self.access.request(0, method, path);
-        request.timeout(ANSWER_PATIENCE)
+        request.timeout(ANSWER_TIMEOUT)
     }
 }
 
-/// Whether that is said of the file itself, and not of a part of the service that is away.
+/// Whether the response is about the asset itself and not about an unavailable part of the service.
 fn is_answer(status: StatusCode, text: &str) -> bool {
     !status.is_server_error() || text.contains("content_lost")
 }

@@ -1,4 +1,4 @@
-//! The jobs of a run: requests, and replies of the model.
+//! The jobs of a run: their requests, and the replies of the model.
 
 use std::time::Duration;
 
@@ -8,18 +8,18 @@ use super::schedule::{Kind, Planned};
 use super::world::NEXT_VERSION;
 use crate::model_server::{ModelServer, Reply, Request};
 
-/// What the command that shows the file prints first.
+/// The first line of output of the command that shows the file.
 pub(crate) const SHOWN: &str = "the file has:";
 
-/// The limit of a loop: its job may take two hours.
+/// The time limit of a loop, whose job may take two hours.
 const TIMEOUT_SECONDS: u32 = 7_200;
-/// What the model takes for a reply.
+/// The delay of each model reply.
 const THINKING: Duration = Duration::from_millis(30);
-/// With what the prompts begin that the model gets.
+/// The beginning of the prompts that the model receives.
 const ORDER: &str = "Do it.";
 const CLAUDE: &str = "anthropic/claude-test";
 
-/// The request for a job. The key is in its prompt, by which the model knows it.
+/// Returns the request for a job. Its prompt contains the key, so that the model can identify the job.
 pub(crate) fn request(key: &str, job: &Planned, conversation: &str) -> Value {
     let asked = format!("{ORDER} {}", marked(key));
     let mut body = match job.kind {
@@ -37,7 +37,7 @@ pub(crate) fn request(key: &str, job: &Planned, conversation: &str) -> Value {
         }
         Kind::Loop { turns } => {
             let mut body = skill("shell", CLAUDE, &asked);
-            // For its time in the file, and for the answer.
+            // One turn shows the file and one is the final reply.
             body["limits"] =
                 json!({"max_iterations": turns + 2, "timeout_seconds": TIMEOUT_SECONDS});
             body
@@ -62,7 +62,7 @@ fn skill(skill: &str, model: &str, prompt: &str) -> Value {
     json!({"skill": skill, "model": model, "prompt": prompt})
 }
 
-/// Teaches the model what to say to the jobs of a run, all of whose keys begin with its name.
+/// Scripts the model's replies to the jobs of a run. All their keys begin with the name of the run.
 pub(crate) fn script(model: &ModelServer, run: &str, jobs: &[(String, Planned)]) {
     let jobs: Vec<_> = jobs
         .iter()
@@ -97,10 +97,10 @@ fn call(tool: &str, command: &str) -> Reply {
     Reply::text("I go on with it.").then_call(tool, json!({ "command": command }))
 }
 
-/// How many replies to the job the request hands back, if it is the job's.
+/// Returns the number of replies after the job's prompt, or `None` if the request is of another job.
 pub(crate) fn turn(request: &Request, mark: &str) -> Option<usize> {
     let messages = request["messages"].as_array()?;
-    // In a conversation the prompts of earlier jobs come before it.
+    // In a conversation, the prompts of earlier jobs come first.
     let is_prompt = |message: &&Value| {
         message["role"] == "user" && message["content"].to_string().contains(ORDER)
     };
@@ -116,18 +116,18 @@ pub(crate) fn turn(request: &Request, mark: &str) -> Option<usize> {
     })
 }
 
-/// How a job's prompt shows its key: the marker of its run, and its number.
+/// Returns the form of a key in a prompt: the marker of the run and the number of the job.
 pub(crate) fn marked(key: &str) -> String {
     let (run, number) = key.split_once('.').unwrap_or((key, "0"));
     format!("#{run}, job {number} of it.")
 }
 
-/// The command of a turn: adds the job's line of that turn to the file.
+/// Returns the command of a turn, which appends the job's line for that turn to the file.
 fn add_line(key: &str, turn: usize) -> String {
     format!("echo {key} turn {turn} >> lines.txt; sleep 0.03")
 }
 
-/// The line that a command adds.
+/// Returns the line that a command appends.
 pub(crate) fn line_of(command: &str) -> Option<&str> {
     let (line, _) = command
         .strip_prefix("echo ")?
@@ -135,7 +135,7 @@ pub(crate) fn line_of(command: &str) -> Option<&str> {
     Some(line)
 }
 
-/// The command that shows the file.
+/// Returns the command that shows the file.
 fn show_lines() -> String {
     format!("echo '{SHOWN}'; cat lines.txt")
 }

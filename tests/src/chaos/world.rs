@@ -1,4 +1,4 @@
-//! A service for a run, with the faults that can be injected into it.
+//! A complete service for chaos runs, with the faults that can be injected into it.
 
 mod api;
 mod backing;
@@ -22,7 +22,7 @@ use self::database::Database;
 use self::worker::Worker;
 use super::deployment::Deployment;
 use super::fault::{Fault, Outage};
-use super::haste::hasten;
+use super::haste::speed_up;
 use super::schedule::{TENANTS, WORKERS};
 use super::setup::Setup;
 use crate::model_server::ModelServer;
@@ -31,43 +31,43 @@ use crate::receiver::Behavior;
 pub(crate) use self::tenant::{CAPS, TenantWebhook};
 pub(crate) use self::version::{NEXT_VERSION, Version};
 
-/// How long a worker that was told to leave may take: it lets commands end.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(40);
+/// The longest shutdown of a drained worker, which first waits for its running commands.
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Where an API is and what opens it.
+/// The address and the credentials of an API.
 #[derive(Clone)]
 pub struct Access {
-    /// Its address.
+    /// The URL of the API.
     pub url: String,
-    /// A key of each tenant.
+    /// One API key for each tenant.
     pub keys: Vec<String>,
-    /// What asks it.
+    /// The HTTP client for requests.
     pub http: Client,
 }
 
-/// A database server, APIs, workers and a model.
+/// A service: a database server, APIs, workers and a model server.
 pub struct World {
-    /// The model of all jobs.
+    /// The model server of all jobs.
     pub model: ModelServer,
-    /// The database, from beside the service.
+    /// A connection pool to the database that bypasses the service.
     pub pool: Pool,
-    /// Where the feeds of the tenants were read to.
+    /// The feed cursor of each tenant.
     pub(crate) feed_cursors: [Option<String>; TENANTS],
     /// The webhook of each tenant.
     pub(crate) webhooks: Vec<TenantWebhook>,
-    /// Lets time pass faster for deliveries.
+    /// The task that accelerates time for deliveries.
     haste: Option<AbortOnDropHandle<()>>,
     setup: Setup,
-    /// A key of each tenant.
+    /// One API key for each tenant.
     keys: Vec<String>,
     http: Client,
     apis: Vec<Api>,
     workers: Vec<Option<Worker>>,
-    /// Those that were told to leave.
+    /// Workers that have received SIGTERM.
     leaving: Vec<Worker>,
-    /// What workers are when they begin.
+    /// The version of workers that start from now on.
     version: Version,
-    /// The process ids and versions of all workers that there were, by number.
+    /// The process ids and versions of all workers started so far, by number.
     started: Vec<(u32, Version)>,
     faults: Vec<String>,
     violations_seen: usize,
@@ -76,17 +76,17 @@ pub struct World {
     pub(super) deployment: Deployment,
     backing: Backing,
     database: Database,
-    // Last, so that it outlives those who work in it.
+    // Declared last, so that it outlives the processes that use it.
     home: TempDir,
 }
 
 impl World {
-    /// Starts all parts but the workers, with one API.
+    /// Starts everything except the workers, with one API.
     pub async fn start(setup: Setup, deployment: Deployment) -> anyhow::Result<Self> {
-        // Another may have been first.
+        // Another test of this process may have installed the provider first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let home = tempfile::tempdir()?;
-        // The database server may run as another user, who has to pass through.
+        // The database server may run as another user, who needs access to the directories in this one.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o711);
         std::fs::set_permissions(home.path(), open)?;
         let database = if deployment.standby {
@@ -136,18 +136,18 @@ impl World {
         Ok(world)
     }
 
-    /// Lets time pass faster for deliveries from now on.
+    /// Accelerates time for deliveries from now on.
     pub(crate) fn hasten_deliveries(&mut self) {
-        let hastening = tokio::spawn(hasten(self.pool.clone()));
+        let hastening = tokio::spawn(speed_up(self.pool.clone()));
         self.haste = Some(AbortOnDropHandle::new(hastening));
     }
 
-    /// How many APIs there are.
+    /// Returns the number of APIs.
     pub(crate) fn apis(&self) -> usize {
         self.apis.len()
     }
 
-    /// Where that API is.
+    /// Returns the address and credentials of an API.
     pub fn access(&self, api: usize) -> Access {
         Access {
             url: self.apis[api].url().to_owned(),
@@ -164,7 +164,7 @@ impl World {
         Ok(())
     }
 
-    /// Starts a worker in that place if there is none. Its number is the key that it shows to the model.
+    /// Starts a worker at the place if there is none. The worker sends its number to the model server as the API key.
     pub fn start_worker(&mut self, place: usize) {
         if self.workers[place].is_some() {
             return;
@@ -175,7 +175,7 @@ impl World {
         if self.version == Version::Next {
             let url = self.database.url_of_next_version();
             environment.extend(url.map(|url| ("DATABASE_URL".to_owned(), url.to_owned())));
-            // There is no pooler on the way of its own.
+            // The connection of the next version does not use the pooler.
             environment.push(("SKILLET_DATABASE_POOLING".to_owned(), "session".to_owned()));
         }
         let home = self.home.path().join(format!("worker-{place}"));
@@ -184,25 +184,25 @@ impl World {
         self.workers[place] = Some(worker);
     }
 
-    /// The number of the worker that had that process id last.
+    /// Returns the number of the latest worker with the process id.
     pub(crate) fn number_of(&self, process: u32) -> Option<usize> {
         self.started.iter().rposition(|(id, _)| *id == process)
     }
 
-    /// The numbers of the workers of the next version.
+    /// Returns the numbers of the workers of the next version.
     pub(crate) fn workers_of_next_version(&self) -> impl Iterator<Item = usize> {
         let versions = self.started.iter().map(|(_, version)| *version);
         let numbered = versions.enumerate();
         numbered.filter_map(|(number, version)| (version == Version::Next).then_some(number))
     }
 
-    /// The processes of the workers that are there, by place.
+    /// Returns the process ids of the running workers, by place.
     pub fn worker_processes(&self) -> impl Iterator<Item = (usize, u32)> {
         let there = self.workers.iter().enumerate();
         there.filter_map(|(place, worker)| Some((place, worker.as_ref()?.process.id())))
     }
 
-    /// Does it, if there is what it is done to; says whether there was.
+    /// Injects a fault if it is applicable, and returns whether it was.
     pub async fn inflict(&mut self, fault: Fault) -> anyhow::Result<bool> {
         Ok(match fault {
             Fault::Kill(place) => self.workers[place].take().is_some(),
@@ -257,11 +257,11 @@ impl World {
         })
     }
 
-    /// Promotes the standby if the primary is lost; says whether it was.
+    /// Promotes the standby if the primary is lost, and returns whether it was.
     async fn promote(&mut self) -> anyhow::Result<bool> {
         let is_promoted = self.database.promote()?;
         if is_promoted {
-            // Connections from before may be ones to a server that still answers.
+            // Existing connections may lead to the lost primary, which may still answer.
             self.pool = db::connect(self.database.url(), "chaos", 4).await?;
             if self.haste.is_some() {
                 self.hasten_deliveries();
@@ -271,14 +271,14 @@ impl World {
     }
 
     async fn start_api(&mut self, api: usize) -> anyhow::Result<bool> {
-        // It listens when it has reached its database and its bucket, and this waits for it.
+        // The API listens only when it has reached its database and bucket, and this function waits for that.
         self.backing.heal()?;
         self.promote().await?;
         let api = &mut self.apis[api];
         api.start(&self.setup.program, &self.environment).await
     }
 
-    /// Brings everything in order but connections that hang for good: all parts are there, and nobody is stopped.
+    /// Repairs all faults except connections that hang for good. Afterwards all parts run and none is stopped.
     pub async fn heal(&mut self) -> anyhow::Result<()> {
         self.set_receivers(&Behavior::ACCEPT);
         self.backing.heal()?;
@@ -301,8 +301,8 @@ impl World {
         Ok(())
     }
 
-    /// Makes it a service in which the next run can begin: no connection hangs, the primary has a standby, all clocks
-    /// are right, and all workers are of this version.
+    /// Prepares the service for the next run: no connection hangs, the primary has a standby, all clocks are right,
+    /// and all workers have the current version.
     pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
         self.database.resume_all();
         self.database.replace_lost_primary().await?;
@@ -320,7 +320,7 @@ impl World {
                 self.start_worker(place);
             }
         }
-        self.see_off().await?;
+        self.await_drained().await?;
         self.until_workers(WORKERS).await
     }
 
@@ -331,10 +331,10 @@ impl World {
         registered.fetch_one(&self.pool).await
     }
 
-    /// Waits until those have left who were told to.
-    pub(crate) async fn see_off(&mut self) -> sqlx::Result<()> {
+    /// Waits until the workers that received SIGTERM have exited.
+    pub(crate) async fn await_drained(&mut self) -> sqlx::Result<()> {
         for mut worker in std::mem::take(&mut self.leaving) {
-            match worker.process.end_within(LEAVE_PATIENCE).await {
+            match worker.process.end_within(LEAVE_TIMEOUT).await {
                 Some(status) if status.success() => {}
                 Some(status) if self.has_registered(worker.process.id()).await? => {
                     self.faults.push(format!("a worker left with {status}"));
@@ -346,12 +346,12 @@ impl World {
         Ok(())
     }
 
-    /// What processes did since the last call that none should do.
+    /// Takes the violations by processes since the last call.
     pub(crate) fn take_faults(&mut self) -> Vec<String> {
         std::mem::take(&mut self.faults)
     }
 
-    /// What the model has had to say against requests since the last call.
+    /// Takes the violations that the model server recorded since the last call.
     pub(crate) fn take_model_violations(&mut self) -> Vec<String> {
         let all = self.model.violations();
         let new = all[self.violations_seen..].to_vec();
@@ -359,7 +359,7 @@ impl World {
         new
     }
 
-    /// Lets the model forget a run when the next one is over: a worker that is superseded may still ask.
+    /// Deletes a run from the model server when the next run is over. A superseded worker may still send requests.
     pub(crate) fn forget_later(&mut self, run: String) {
         if let Some(before) = self.last_run.replace(run) {
             self.model.forget(&before);

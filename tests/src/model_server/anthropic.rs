@@ -56,7 +56,7 @@ fn event(data: Value) -> String {
     )
 }
 
-/// The block as it starts, and the deltas that fill it.
+/// Returns the initial block and the deltas that fill it.
 fn block_events(given: &Given, index: usize, part: &Part) -> (Value, Vec<Value>) {
     match part {
         Part::Text(text) => (
@@ -82,7 +82,7 @@ fn block_events(given: &Given, index: usize, part: &Part) -> (Value, Vec<Value>)
             Vec::new(),
         ),
         Part::Call { name, arguments } => {
-            // The provider starts with an empty piece, and sends no other if there are no arguments.
+            // The provider first sends an empty piece, and no other if there are no arguments.
             let rest = if arguments == "{}" { "" } else { arguments };
             let pieces = [""].into_iter().chain(given.deltas(rest));
             let id = given.call_id(index);
@@ -105,8 +105,8 @@ fn stop_reason(given: &Given) -> &str {
     }
 }
 
-/// Block by block, in the canonical spelling; blank texts, which the provider would not take back, and broken calls
-/// may be missing.
+/// Compares the canonical blocks in order. Blank texts, which the provider would reject, and broken tool calls may be
+/// missing.
 pub(super) fn is_given(message: &Value, given: &Given) -> bool {
     let blocks = message["content"].as_array().into_iter().flatten();
     let mut blocks = blocks.filter(|block| !is_blank_text(block)).peekable();

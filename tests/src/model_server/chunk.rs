@@ -1,18 +1,18 @@
-//! Splitting replies into awkward chunks.
+//! Splitting of replies into awkward chunks.
 
 use bytes::Bytes;
 
-/// Sizes of the writes, in bytes: events and characters of several bytes are torn apart. The last
-/// keeps long replies cheap.
+/// The sizes of the writes in bytes. They split events and multi-byte characters. The last size keeps long replies
+/// cheap.
 const WRITE_BYTES: [usize; 7] = [1, 2, 3, 7, 13, 64, 997];
 
-/// Sizes of the deltas, in characters.
+/// The sizes of the deltas in characters.
 const DELTA_CHARS: [usize; 6] = [3, 1, 7, 2, 12, 5];
 
-/// A text of more characters than this comes in larger deltas instead of in more.
+/// The text length in bytes beyond which deltas get larger instead of more numerous.
 const LONG_TEXT_CHARS: usize = 2_000;
 
-/// Cuts a body into writes; the seed says where in the cycle of sizes it begins.
+/// Cuts a body into writes. The seed selects the start in the cycle of sizes.
 pub(super) fn writes(mut body: Bytes, seed: usize) -> impl Iterator<Item = Bytes> {
     let mut sizes = WRITE_BYTES
         .into_iter()
@@ -29,7 +29,7 @@ pub(super) fn chars(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(|_| true)
 }
 
-/// The event twice, once with each half of the surrogate pair that is in it, escaped; or once, if there is none.
+/// Returns the event twice, each with one escaped half of its first surrogate pair, or once if it has no such pair.
 pub(super) fn split_pair(event: String) -> Vec<String> {
     let Some(char) = event.chars().find(|char| char.len_utf16() == 2) else {
         return vec![event];
@@ -40,7 +40,7 @@ pub(super) fn split_pair(event: String) -> Vec<String> {
     halves.map(with).into()
 }
 
-/// Cuts a text into deltas, none of them empty.
+/// Cuts a text into non-empty deltas.
 pub(super) fn deltas(text: &str) -> impl Iterator<Item = &str> {
     let scale = 1 + text.len() / LONG_TEXT_CHARS;
     let mut sizes = DELTA_CHARS.into_iter().cycle();

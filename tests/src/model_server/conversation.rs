@@ -8,27 +8,27 @@ use super::reply::Reply;
 use super::request::Request;
 use super::watcher::Watcher;
 
-/// The most requests that are kept for a test to look at; of more, the oldest are forgotten.
+/// The highest number of requests kept for each marker. Beyond that, the oldest are deleted.
 const MAX_KEPT_REQUESTS: usize = 1_000;
 
-/// One script, and what was made of it.
+/// A script and its recorded requests.
 pub(super) struct Conversation {
     pub(super) script: Script,
-    /// Whether its requests may begin in another way than those before.
+    /// Whether requests may begin differently from earlier ones.
     pub(super) begins_anew: bool,
     pub(super) history: History,
-    /// The tools that the model has called, existing or not.
+    /// The names of the tools that the model has called, whether or not the tools exist.
     pub(super) called_tools: HashSet<String>,
     pub(super) watcher: Watcher,
     received: usize,
     requests: VecDeque<Request>,
 }
 
-/// Where replies come from.
+/// The source of replies.
 pub(super) enum Script {
-    /// One after the other.
+    /// Replies given one after the other.
     List(VecDeque<Reply>),
-    /// Whatever the test says.
+    /// A function of the test.
     Rule(Rule),
 }
 
@@ -53,7 +53,7 @@ impl Conversation {
         }
     }
 
-    /// Keeps the request, and says how many there were before it.
+    /// Records the request and returns the number of requests before it.
     pub(super) fn receive(&mut self, request: Request) -> usize {
         if self.requests.len() == MAX_KEPT_REQUESTS {
             self.requests.pop_front();

@@ -1,4 +1,4 @@
-//! Violations of a request, and the rules that both formats share.
+//! The faults of a request, and the checks that both formats share.
 
 use std::collections::HashSet;
 
@@ -8,10 +8,10 @@ use serde_json::Value;
 
 use super::request::Request;
 
-/// The most characters of a tool's name, by both providers' rules.
+/// The longest tool name in characters, by both providers' rules.
 const MAX_NAME_CHARS: usize = 64;
 
-/// The faults of one request, in sentences.
+/// The faults of one request, as sentences.
 #[derive(Debug, Default)]
 pub(super) struct Faults(Vec<String>);
 
@@ -20,7 +20,7 @@ impl Faults {
         self.0.push(fault.into());
     }
 
-    /// Adds the fault unless what should be the case is the case.
+    /// Adds the fault unless `is_so` is true.
     pub(super) fn unless(&mut self, is_so: bool, fault: impl FnOnce() -> String) {
         if !is_so {
             self.add(fault());
@@ -31,7 +31,7 @@ impl Faults {
         self.0
     }
 
-    /// The headers are these, name by name; a value of `…` stands for any that is not empty.
+    /// Checks that the headers have the expected values. A trailing `…` matches any non-empty rest.
     pub(super) fn headers(&mut self, request: &Request, expected: &[(&str, &str)]) {
         for (name, value) in expected {
             let got = request.headers.get(*name).map(String::as_str);
@@ -48,7 +48,7 @@ impl Faults {
         }
     }
 
-    /// An object has no field but these.
+    /// Checks that an object has only known fields.
     pub(super) fn fields(&mut self, place: &str, object: &Value, known: &[&str]) {
         let Some(fields) = object.as_object() else {
             return self.add(format!("{place} is not an object."));
@@ -58,7 +58,7 @@ impl Faults {
         }
     }
 
-    /// A field is there, and a number above zero.
+    /// Checks that a field is a positive integer.
     pub(super) fn positive(&mut self, name: &str, value: &Value) {
         let is_positive = value.as_u64().is_some_and(|number| number > 0);
         self.unless(is_positive, || {
@@ -66,7 +66,7 @@ impl Faults {
         });
     }
 
-    /// The names of the tools are well formed and different.
+    /// Checks that the names of the tools are well formed and unique.
     pub(super) fn tool_names(&mut self, names: &[&Value]) {
         let mut seen = HashSet::new();
         for name in names {
@@ -77,7 +77,7 @@ impl Faults {
         }
     }
 
-    /// A call in the history names a tool of the request, or one that the model made up itself.
+    /// Checks that a tool call in the history names a tool of the request or one that the model itself has called.
     pub(super) fn called_tool(&mut self, place: &str, name: &Value, known: &[String]) {
         self.tool_name(name);
         let is_known = known.iter().any(|known| name == known.as_str());
@@ -95,7 +95,7 @@ impl Faults {
         });
     }
 
-    /// The results right after a reply answer its calls: each one once, in order, and no other.
+    /// Checks that the results after a reply answer each of its calls exactly once and in order.
     pub(super) fn pairing(&mut self, place: &str, calls: &[String], results: &[String]) {
         let mut answered = HashSet::new();
         for result in results {
@@ -116,7 +116,7 @@ impl Faults {
         });
     }
 
-    /// An image is of a type that providers take, in valid base64, and what its type says.
+    /// Checks that an image has a supported media type, valid base64, and content of its type.
     pub(super) fn image(&mut self, place: &str, media_type: &str, base64: &str) {
         let sniff: fn(&[u8]) -> bool = match media_type {
             "image/png" => |data| data.starts_with(b"\x89PNG\r\n\x1a\n"),
@@ -137,7 +137,7 @@ impl Faults {
         }
     }
 
-    /// A file is in valid base64 and not empty.
+    /// Checks that a file is valid base64 and not empty.
     pub(super) fn file(&mut self, place: &str, base64: &str) {
         let is_valid = STANDARD.decode(base64).is_ok_and(|data| !data.is_empty());
         self.unless(is_valid, || {
@@ -146,7 +146,7 @@ impl Faults {
     }
 }
 
-/// Letters, digits, `_` and `-`: what both providers take in names and ids.
+/// Whether both providers allow the character in names and ids: letters, digits, `_` and `-`.
 pub(super) fn is_name_char(char: char) -> bool {
     char.is_ascii_alphanumeric() || char == '_' || char == '-'
 }

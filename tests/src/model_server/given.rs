@@ -1,4 +1,4 @@
-//! A message for the client: its script, and its ids on the wire.
+//! A reply that was given to a client: its script and its ids on the wire.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -10,12 +10,12 @@ use super::chunk;
 use super::provider::Provider;
 use super::reply::{Manner, Message, Part};
 
-/// A message as it was given to one request. The same script given twice has different ids.
+/// A message that was given to one request. The same script has different ids each time it is given.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     pub(super) id: Uuid,
     pub(super) message: Message,
-    /// The format in which it was given.
+    /// The wire format in which the message was given.
     provider: Provider,
 }
 
@@ -28,7 +28,7 @@ impl Given {
         }
     }
 
-    /// The id of the call that is the part with this index: 39 characters, OpenAI takes 40.
+    /// The id of the tool call with this part index. It has 39 characters; OpenAI allows 40.
     pub(super) fn call_id(&self, index: usize) -> String {
         let prefix = match self.provider {
             Provider::Anthropic => "toolu",
@@ -37,19 +37,19 @@ impl Given {
         format!("{prefix}_{}{index:02}", self.id.simple())
     }
 
-    /// Whether the call that is the part with this index may have this id in a request of that format. A client may
-    /// give calls of the other format ids of its own.
+    /// Whether a request of the provider's format may use this id for the tool call with this part index. A client
+    /// may choose its own ids for calls that were given in the other format.
     pub(super) fn is_call_id(&self, id: &Value, provider: Provider, index: usize) -> bool {
         provider != self.provider || *id == self.call_id(index)
     }
 
-    /// The id of the message whose call has this id.
+    /// The id of the message that contains the tool call with this id.
     pub(super) fn id_in(call_id: &str) -> Option<Uuid> {
         let (_, rest) = call_id.split_once('_')?;
         Uuid::try_parse(rest.get(..32)?).ok()
     }
 
-    /// The names of the tools that it calls.
+    /// The names of the called tools.
     pub(super) fn calls(&self) -> impl Iterator<Item = &str> {
         self.message.parts.iter().filter_map(|part| match part {
             Part::Call { name, .. } => Some(name.as_str()),
@@ -57,7 +57,7 @@ impl Given {
         })
     }
 
-    /// All text parts, joined as OpenAI's format joins them.
+    /// All text parts, joined as in OpenAI's format.
     pub(super) fn text(&self) -> String {
         let texts = self.message.parts.iter().filter_map(|part| match part {
             Part::Text(text) => Some(text.as_str()),
@@ -66,7 +66,7 @@ impl Given {
         texts.collect()
     }
 
-    /// A text in the deltas that its manner wants, none of them empty.
+    /// Splits a text into non-empty deltas according to the message's manner.
     pub(super) fn deltas<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = &'a str> + 'a> {
         match self.message.manner {
             Manner::SplitPairs => Box::new(chunk::chars(text)),
@@ -74,7 +74,7 @@ impl Given {
         }
     }
 
-    /// Whether there is anything that a client has to hand back.
+    /// Whether the message has no part that a client has to send back.
     pub(super) fn is_blank(&self) -> bool {
         self.message.parts.iter().all(|part| match part {
             Part::Text(text) => text.trim().is_empty(),
@@ -84,14 +84,14 @@ impl Given {
     }
 }
 
-/// The arguments of a call, unless they are cut or broken.
+/// Parses the arguments of a tool call. Returns `None` if they are incomplete or invalid.
 pub(super) fn object(arguments: &str) -> Option<Value> {
     serde_json::from_str(arguments)
         .ok()
         .filter(Value::is_object)
 }
 
-/// The signature of a thought; the server can tell it from any other without remembering it.
+/// The signature of a thinking block. The server can verify it without storing it.
 pub(super) fn signature(thought: &str) -> String {
     STANDARD.encode(Sha256::digest(format!("thought: {thought}")))
 }

@@ -1,7 +1,7 @@
-//! The rule that history does not change: each request continues an earlier one.
+//! The rule that the history of a conversation does not change: each request continues an earlier one.
 //!
-//! The messages of all requests make a tree. A node is a sequence of messages, known by its hash, so that a
-//! long load test does not fill the memory with transcripts.
+//! The messages of all requests form a tree. A node is a sequence of messages, identified by its hash, so that a long
+//! load test does not fill the memory with transcripts.
 
 use std::collections::HashMap;
 
@@ -13,18 +13,18 @@ use super::provider::Provider;
 use super::reply::Ending;
 use super::wire;
 
-/// What requests may do that an earlier one did not.
+/// The permitted differences between a request and earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Freedom {
     None,
-    /// Differ in what the model did not say, as several jobs of one script do.
+    /// Messages that are not from the model may differ, because several jobs share the script.
     ToDiffer,
-    /// Begin in another way as well, with replies that were given to something else: a conversation whose
-    /// older part has become a summary, or that has another system prompt.
+    /// In addition, the beginning may differ, and replies may follow other messages than the original ones. This is
+    /// the case in a conversation whose older part was summarized, or that has another system prompt.
     ToBeginAnew,
 }
 
-/// All that was said under one marker.
+/// The messages of all requests under one marker.
 #[derive(Debug, Default)]
 pub(super) struct History {
     nodes: HashMap<Prefix, Node>,
@@ -34,15 +34,15 @@ pub(super) struct History {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 struct Prefix([u8; 32]);
 
-/// What followed such a beginning.
+/// The continuation of a prefix.
 #[derive(Debug, Default)]
 struct Node {
     /// The model's replies to exactly these messages.
     replies: Vec<Given>,
-    /// A request ended here, and the last answer was none that a client could hand back: it may add
-    /// to what it said.
+    /// A request ended here and received no reply that a client can send back. The client may append to its last
+    /// message.
     is_open: bool,
-    /// A request that began like this was answered in full.
+    /// A request with this prefix received a complete reply.
     is_answered: bool,
 }
 
@@ -56,7 +56,7 @@ impl Prefix {
 
 impl Node {
     fn has_reply(&self, provider: Provider, message: &Value) -> bool {
-        // In a load test with one prompt there are thousands of replies here.
+        // In a load test with one prompt, there are thousands of replies here.
         let id = first_call_id(message).and_then(Given::id_in);
         let candidates = self.replies.iter();
         candidates
@@ -66,10 +66,10 @@ impl Node {
 }
 
 impl History {
-    /// Says how the messages, in their canonical spelling, contradict what was said before.
+    /// Describes how the canonical messages contradict earlier requests and replies, if they do.
     ///
-    /// A request may repeat an earlier one, as retries and restarts do, or go on after a reply. Where
-    /// several jobs share the history, they may differ in all that the model did not say.
+    /// A request may repeat an earlier one, as retries and restarts do, or continue after a reply. Where several jobs
+    /// share the history, all messages that are not from the model may differ.
     pub(super) fn contradiction(
         &self,
         provider: Provider,
@@ -112,7 +112,7 @@ impl History {
         ))
     }
 
-    /// Whether the message is a reply that the model gave to whatever, and that may stand where it did not.
+    /// Whether the message is a reply that the model gave to any request, and replies may follow other messages.
     fn may_be_retold(&self, provider: Provider, message: &Value, freedom: Freedom) -> bool {
         freedom == Freedom::ToBeginAnew
             && self
@@ -121,7 +121,7 @@ impl History {
                 .any(|node| node.has_reply(provider, message))
     }
 
-    /// As many of the messages as earlier requests began with, and their number.
+    /// Returns the longest prefix of the messages that earlier requests had, and its length.
     fn longest_known(&self, messages: &[Value]) -> (Prefix, usize) {
         let mut prefix = Prefix::default();
         for (index, message) in messages.iter().enumerate() {
@@ -145,7 +145,7 @@ impl History {
         self.node(prefix).is_open = true;
     }
 
-    /// Notes what such a request was answered with.
+    /// Records the reply to a request.
     pub(super) fn answer(&mut self, messages: &[Value], given: Given) {
         let ends_well = matches!(given.message.ending, Ending::Whole | Ending::StallHalfway);
         if !ends_well {
@@ -163,7 +163,7 @@ impl History {
         node.replies.push(given);
     }
 
-    /// Whether the message is one that ended an unanswered request, with more at its end.
+    /// Whether the message is the last one of an unanswered request with additional blocks at its end.
     fn extends_open(&self, prefix: Prefix, message: &Value) -> bool {
         let blocks = message["content"].as_array().map_or(0, Vec::len);
         (1..blocks).any(|length| {
@@ -183,7 +183,7 @@ impl History {
     }
 }
 
-/// Whether the user has the word after this message: it is a reply without calls, or the system's.
+/// Whether the user's turn begins after this message: it is a reply without tool calls, or a system message.
 fn ends_turn(message: &Value) -> bool {
     let mut blocks = message["content"].as_array().into_iter().flatten();
     match message["role"].as_str() {
@@ -201,7 +201,7 @@ fn first_call_id(message: &Value) -> Option<&str> {
     calls.find_map(|call| call["id"].as_str())
 }
 
-/// Hashes what the value says, whatever the order of its fields is.
+/// Hashes the content of a value, independent of the order of its fields.
 fn hash(value: &Value, hasher: &mut Sha256) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,4 @@
-//! The HTTP server: two paths, and their threads.
+//! The HTTP server of the model: one path for each wire format.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
@@ -18,13 +18,13 @@ use super::request::Request;
 use super::stage::{Cue, Line, Stage};
 use super::{stream, wire};
 
-/// The largest request. Anthropic's limit; a larger one is answered with 413.
+/// The largest request body, which is Anthropic's limit. The server rejects larger ones with 413.
 const MAX_REQUEST_BYTES: usize = 32 * 1024 * 1024;
 
-/// As many as the smallest machine of ours has cores.
+/// The number of server threads, which is the number of cores of the smallest test machine.
 const THREADS: usize = 2;
 
-/// A server that listens until it is dropped.
+/// A server that runs until it is dropped.
 pub(super) struct Server {
     address: SocketAddr,
     handle: actix_web::dev::ServerHandle,
@@ -58,10 +58,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // The command is sent at once; the future would only wait for it.
+        // The stop command is sent at once. The future would only wait for its completion.
         drop(self.handle.stop(false));
         if let Some(thread) = self.thread.take() {
-            // If it panicked, its message is on stderr already.
+            // If the thread panicked, its message is already on stderr.
             let _ = thread.join();
         }
     }
@@ -77,12 +77,12 @@ fn serve(listener: TcpListener, stage: Data<Stage>) -> actix_web::dev::Server {
             .default_service(actix_web::web::to(refuse_path))
     };
     HttpServer::new(app)
-        // As long as providers do: a connection that ends between two tries would be an error of its own.
+        // As long as real providers. A connection that closes between two retries would be an additional error.
         .keep_alive(Duration::from_secs(75))
         .workers(THREADS)
         .disable_signals()
         .tcp_nodelay(true)
-        // A client that hangs up is noticed at once, not at the next write.
+        // Detect a client that hangs up at once instead of at the next write.
         .h1_allow_half_closed(false)
         .listen(listener)
         .expect("the listener is fresh")

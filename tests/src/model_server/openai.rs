@@ -101,7 +101,7 @@ fn finish_reason(given: &Given) -> &str {
     }
 }
 
-/// The same text and the same calls, in the canonical spelling; broken calls may be missing.
+/// Compares the text and the canonical tool calls. Broken calls may be missing.
 pub(super) fn is_given(message: &Value, given: &Given) -> bool {
     let text = request::text_of(&message["content"]);
     let given_text = given.text();

@@ -1,18 +1,18 @@
-//! The names of the two wire formats, and the errors of each.
+//! The two wire formats and their errors.
 
 use serde_json::{Value, json};
 
-/// A wire format. Each has its own path, and its own idea of what a good request is.
+/// A wire format. Each has its own path and its own rules for requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Provider {
-    /// Anthropic Messages.
+    /// The Anthropic Messages format.
     Anthropic,
-    /// OpenAI Chat Completions.
+    /// The OpenAI Chat Completions format.
     OpenAi,
 }
 
 impl Provider {
-    /// The body of an error.
+    /// The body of an error response.
     pub(super) fn error(self, status: u16, message: &str) -> Value {
         let kind = match (self, status) {
             (_, 401) => "authentication_error",
@@ -35,7 +35,7 @@ impl Provider {
         }
     }
 
-    /// The event that reports overload in mid-stream.
+    /// The event that reports overload in the middle of a stream.
     pub(super) fn error_event(self) -> String {
         match self {
             Self::Anthropic => format!("event: error\ndata: {}\n\n", self.error(529, "Overloaded")),

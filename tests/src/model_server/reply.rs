@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-/// One answer of the scripted model: a message, or an error status.
+/// A reply of the scripted model: a message or an error status.
 ///
-/// It begins with [`Reply::text`], [`Reply::thinking`], [`Reply::call`], [`Reply::empty`],
-/// [`Reply::stall`] or [`Reply::status`]; everything else adds to it.
+/// A reply begins with [`Reply::text`], [`Reply::thinking`], [`Reply::call`], [`Reply::empty`], [`Reply::stall`] or
+/// [`Reply::status`]. The other methods add to it or change it.
 #[derive(Clone, Debug)]
 pub struct Reply {
     pub(super) answer: Answer,
@@ -20,13 +20,13 @@ pub(super) enum Answer {
     Message(Message),
 }
 
-/// An answer with an error status.
+/// A response with an error status.
 #[derive(Clone, Debug)]
 pub(super) struct Failure {
     pub(super) status: u16,
-    /// What the provider says, in its own shape.
+    /// The error message in the provider's error object.
     pub(super) message: String,
-    /// What is sent instead, as a gateway would.
+    /// The body that replaces the error object, like a gateway's.
     pub(super) body: Option<String>,
     pub(super) headers: Vec<(&'static str, String)>,
 }
@@ -40,17 +40,18 @@ pub(super) struct Message {
     pub(super) manner: Manner,
 }
 
-/// In what servers of the same format differ.
+/// A difference between servers of the same wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Manner {
-    /// As the provider itself.
+    /// Like the provider itself.
     #[default]
     Usual,
-    /// With a comment before each event.
+    /// A comment before each event.
     Commenting,
-    /// As a small server of OpenAI's format: whole calls, no usage and no mark at the end.
+    /// Like a small OpenAI-compatible server: whole calls in one delta, no usage and no end marker.
     Simple,
-    /// As through a proxy that cuts strings by UTF-16 units: a delta is one, and may be half of a surrogate pair.
+    /// Like a proxy that splits strings by UTF-16 code units. A delta is one unit, which may be half of a surrogate
+    /// pair.
     SplitPairs,
 }
 
@@ -58,16 +59,16 @@ pub(super) enum Manner {
 pub(super) enum Part {
     Text(String),
     Thinking(String),
-    /// Anthropic only; OpenAI's format has nothing like it.
+    /// Only in Anthropic's format. OpenAI's format has no equivalent.
     RedactedThinking(String),
-    /// The arguments are text, since a model may write what is not JSON.
+    /// A tool call. The arguments are text, since a model may write invalid JSON.
     Call {
         name: String,
         arguments: String,
     },
 }
 
-/// Input tokens include the cached ones, whatever the provider's way to count is.
+/// Token counts. Input tokens include cached ones, independent of how the provider counts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Usage {
     pub(super) input: u64,
@@ -95,7 +96,7 @@ pub(super) enum Stop {
     Said(String),
 }
 
-/// How the stream ends; numbers count SSE events.
+/// The end of the stream. Numbers count SSE events.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Ending {
     #[default]
@@ -108,22 +109,22 @@ pub(super) enum Ending {
 }
 
 impl Reply {
-    /// A message of this text.
+    /// Creates a message with this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::empty().then_text(text)
     }
 
-    /// A message that begins with this thought.
+    /// Creates a message that begins with this thinking block.
     pub fn thinking(thought: impl Into<String>) -> Self {
         Self::empty().then_thinking(thought)
     }
 
-    /// A message that begins with this call, under the name that the request gave the tool.
+    /// Creates a message that begins with this tool call. The name is the one in the request.
     pub fn call(name: &str, input: Value) -> Self {
         Self::empty().then_call(name, input)
     }
 
-    /// A message without content.
+    /// Creates a message without content.
     pub fn empty() -> Self {
         Self {
             answer: Answer::Message(Message::default()),
@@ -131,16 +132,16 @@ impl Reply {
         }
     }
 
-    /// A message that stops arriving halfway, until [`release`](super::ModelServer::release).
+    /// Creates a message that stops halfway until [`release`](super::ModelServer::release) is called.
     pub fn stall() -> Self {
         Self::text("I am thinking about this for a while.").ending(Ending::StallHalfway)
     }
 
-    /// An error with this status, in the provider's shape.
+    /// Creates an error with this status, in the provider's format.
     ///
     /// # Panics
     ///
-    /// If it is none of 400 to 599.
+    /// If the status is not in the range from 400 to 599.
     pub fn status(status: u16) -> Self {
         assert!((400..600).contains(&status), "{status} is no error");
         Self {
@@ -159,23 +160,23 @@ impl Reply {
         self.part(Part::Text(text.into()))
     }
 
-    /// Adds a thought: a signed block (Anthropic), `reasoning_content` (OpenAI).
+    /// Adds a thinking block: a signed block (Anthropic) or `reasoning_content` (OpenAI).
     pub fn then_thinking(self, thought: impl Into<String>) -> Self {
         self.part(Part::Thinking(thought.into()))
     }
 
-    /// Adds a thought that only its provider can read; nothing in OpenAI's format.
+    /// Adds a redacted thinking block, which only its provider can read. OpenAI's format omits it.
     pub fn then_redacted_thinking(self, data: impl Into<String>) -> Self {
         self.part(Part::RedactedThinking(data.into()))
     }
 
-    /// Adds a call.
+    /// Adds a tool call.
     pub fn then_call(self, name: &str, input: Value) -> Self {
         self.then_broken_call(name, input.to_string())
     }
 
-    /// Adds a call whose arguments are this text, JSON or not. Of a tool's name, a model knows what providers take:
-    /// `shell_exec` for `shell.exec`.
+    /// Adds a tool call with this text as its arguments, JSON or not. Providers do not allow dots in tool names, so
+    /// the model calls `shell.exec` as `shell_exec`.
     pub fn then_broken_call(self, name: &str, arguments: impl Into<String>) -> Self {
         self.part(Part::Call {
             name: name.replace('.', "_"),
@@ -183,7 +184,7 @@ impl Reply {
         })
     }
 
-    /// Bills these tokens instead of 10 and 5; `input` includes the cached ones.
+    /// Sets the token usage, which is 10 and 5 by default. `input` includes cached tokens.
     pub fn usage(self, input: u64, output: u64) -> Self {
         self.edit(|message| {
             message.usage = Usage {
@@ -194,7 +195,7 @@ impl Reply {
         })
     }
 
-    /// Says how many of the input tokens came out of the provider's cache and went into it.
+    /// Sets how many of the input tokens were read from and written to the provider's cache.
     pub fn cached(self, cache_read: u64, cache_write: u64) -> Self {
         self.edit(|message| {
             message.usage = Usage {
@@ -205,7 +206,7 @@ impl Reply {
         })
     }
 
-    /// Ends the message by the cap on tokens: if its last part is a call, only half of it arrives.
+    /// Ends the message at the token limit. If its last part is a tool call, only half of the arguments arrive.
     pub fn out_of_tokens(self) -> Self {
         self.edit(|message| {
             message.stop = Stop::OutOfTokens;
@@ -215,58 +216,58 @@ impl Reply {
         })
     }
 
-    /// Gives this stop reason, as the wire has it, instead of the fitting one.
+    /// Sets the stop reason, as on the wire, instead of the fitting one.
     pub fn stop_reason(self, reason: &str) -> Self {
         self.edit(|message| message.stop = Stop::Said(reason.to_owned()))
     }
 
-    /// Closes the connection halfway through the event that follows this many.
+    /// Closes the connection halfway through the event after this number of events.
     pub fn cut_after(self, events: usize) -> Self {
         self.ending(Ending::CutAfter(events))
     }
 
-    /// Ends the response after this many events, in good order but without the last ones.
+    /// Ends the response normally after this number of events, without the remaining ones.
     pub fn end_after(self, events: usize) -> Self {
         self.ending(Ending::EndAfter(events))
     }
 
-    /// Reports overload in mid-stream, after this many events.
+    /// Reports overload in the middle of the stream, after this number of events.
     pub fn error_after(self, events: usize) -> Self {
         self.ending(Ending::ErrorAfter(events))
     }
 
-    /// Sends a line that is no JSON after this many events, and no more.
+    /// Sends a line of invalid JSON after this number of events, and ends the response.
     pub fn garbage_after(self, events: usize) -> Self {
         self.ending(Ending::GarbageAfter(events))
     }
 
-    /// Pauses before the answer, its headers included.
+    /// Delays the response, including its headers.
     pub fn delay(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
-    /// Sends a comment before each event, as servers do that keep a connection alive.
+    /// Sends a comment before each event, like servers that keep a connection alive.
     pub fn with_comments(self) -> Self {
         self.edit(|message| message.manner = Manner::Commenting)
     }
 
-    /// Streams each UTF-16 unit in a delta of its own, as some proxies do: characters beyond U+FFFF come in halves.
+    /// Streams each UTF-16 code unit in its own delta, like some proxies. Characters beyond U+FFFF arrive in halves.
     pub fn with_split_pairs(self) -> Self {
         self.edit(|message| message.manner = Manner::SplitPairs)
     }
 
-    /// Streams as a small server of OpenAI's format does: whole calls, no usage, no mark at the end.
+    /// Streams like a small OpenAI-compatible server: whole calls in one delta, no usage and no end marker.
     pub fn as_simple_server(self) -> Self {
         self.edit(|message| message.manner = Manner::Simple)
     }
 
-    /// Gives, with an error status, these words instead of its own.
+    /// Sets the message of an error status.
     pub fn saying(self, message: &str) -> Self {
         self.edit_failure(|failure| failure.message = message.to_owned())
     }
 
-    /// Answers an error status with this body, in no provider's shape.
+    /// Sets the body of an error status, which is not in a provider's format.
     pub fn with_body(self, body: &str) -> Self {
         self.edit_failure(|failure| failure.body = Some(body.to_owned()))
     }
@@ -276,7 +277,7 @@ impl Reply {
         self.edit_failure(|failure| failure.headers.push((name, value.to_string())))
     }
 
-    /// Asks, with an error status, to come back after this many seconds.
+    /// Adds a `retry-after` header with this number of seconds to an error status.
     pub fn retry_after(self, seconds: u64) -> Self {
         self.header("retry-after", seconds)
     }

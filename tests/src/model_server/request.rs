@@ -1,4 +1,4 @@
-//! A received request.
+//! A request to the model server.
 
 use std::collections::BTreeMap;
 use std::ops::Index;
@@ -10,28 +10,28 @@ use super::given;
 use super::provider::Provider;
 use super::result_image;
 
-/// One request of a client. `request["messages"]` looks into its body.
+/// A request of a client. `request["messages"]` indexes into its body.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// By which path it came.
+    /// The wire format, which is determined by the path.
     pub provider: Provider,
-    /// When its last byte was there.
+    /// The time when the request was completely received.
     pub at: Instant,
-    /// By lower-case name; of a header that comes twice, both values.
+    /// The headers by lower-case name. The values of a repeated header are joined.
     pub headers: BTreeMap<String, String>,
-    /// The JSON body; null if it was not JSON.
+    /// The JSON body; null if the body was not JSON.
     pub body: Value,
 }
 
 impl Request {
-    /// How many replies of the model it hands back: 0 on the first turn.
+    /// The number of earlier model replies in the request: 0 on the first turn.
     pub fn turn(&self) -> usize {
         self.messages()
             .filter(|message| message["role"] == "assistant")
             .count()
     }
 
-    /// The first text that is the user's: the prompt of a job, with its marker.
+    /// The first user text: the prompt of a job, with its marker.
     pub fn prompt(&self) -> String {
         self.messages()
             .find(|message| message["role"] == "user")
@@ -43,7 +43,7 @@ impl Request {
         self.body["messages"].as_array().into_iter().flatten()
     }
 
-    /// The messages in one spelling, without what may change from request to request.
+    /// The messages in their canonical form, without the parts that may change between requests.
     pub(super) fn canonical_messages(&self) -> Vec<Value> {
         let messages = self.messages().cloned().map(canonical);
         messages.filter_map(result_image::without).collect()
@@ -58,7 +58,7 @@ impl Index<&str> for Request {
     }
 }
 
-/// The text of a content, which is a string or a list of blocks, in both formats.
+/// The text of a content, which is a string or a list of blocks in both formats.
 pub(super) fn text_of(content: &Value) -> String {
     match content {
         Value::String(text) => text.clone(),
@@ -75,19 +75,19 @@ fn canonical(mut message: Value) -> Value {
         message["content"] = json!([{"type": "text", "text": text}]);
     }
     if let Value::Object(fields) = &mut message {
-        // OpenAI-compatible servers differ in whether they want their reasoning back, and when.
+        // OpenAI-compatible servers differ in whether and when they want their reasoning back.
         fields.retain(|name, value| {
             !value.is_null() && name != "reasoning_content" && name != "reasoning"
         });
     }
-    // Arguments are compared as what they say: a client may have stored them in another order.
+    // Arguments are compared as parsed JSON, since a client may have stored the fields in another order.
     for call in message["tool_calls"].as_array_mut().into_iter().flatten() {
         let arguments = &mut call["function"]["arguments"];
         if let Some(object) = arguments.as_str().and_then(given::object) {
             *arguments = object;
         }
     }
-    // The mark of the cached prefix moves on as the conversation grows.
+    // The mark of the cached prefix moves as the conversation grows.
     for block in message["content"].as_array_mut().into_iter().flatten() {
         if let Value::Object(fields) = block {
             fields.shift_remove("cache_control");

@@ -1,13 +1,13 @@
-//! Images of tool results, which a client may leave out of later requests.
+//! Images in tool results, which a client may omit from later requests.
 
 use serde_json::{Value, json};
 
-/// How a client may announce an image of a result, where results are text alone.
+/// The text before an image of a tool result, in the format whose results are only text.
 const ORIGIN: &str = "[Image of the tool result above: ";
-/// How it may name one that the model does not take.
-const MENTION: &str = "[This model takes no images: ";
+/// The text that replaces an image for a model without image support.
+const MENTION: &str = "[This model does not support images: ";
 
-/// A message in its canonical spelling without the images of tool results; `None` if it has nothing else.
+/// Removes the images of tool results from a canonical message. Returns `None` if nothing else is left.
 pub(super) fn without(mut message: Value) -> Option<Value> {
     if message["role"] != "user" {
         return Some(message);

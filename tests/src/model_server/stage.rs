@@ -1,4 +1,4 @@
-//! All scripts, and the choice of the reply to a request.
+//! The scripts, and the choice of the reply to each request.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,7 +16,7 @@ use super::request::Request;
 use super::watcher::Watcher;
 use super::wire;
 
-/// What the server's threads and the test share.
+/// The state shared by the server's threads and the test.
 #[derive(Default)]
 pub(super) struct Stage(Mutex<Inner>);
 
@@ -27,12 +27,12 @@ struct Inner {
     delay: Duration,
 }
 
-/// The answer to a request.
+/// The selected reply to a request.
 pub(super) struct Cue {
     pub(super) line: Line,
     pub(super) delay: Duration,
     pub(super) watcher: Watcher,
-    /// How many requests came before under the same marker.
+    /// The number of earlier requests under the same marker.
     pub(super) number: usize,
 }
 
@@ -41,7 +41,7 @@ pub(super) enum Line {
     Error(Failure),
 }
 
-/// What is wrong with a request, in one text.
+/// The violations of a request, in one text.
 pub(super) struct Violation(pub(super) String);
 
 impl Stage {
@@ -73,7 +73,7 @@ impl Stage {
         assert!(before.is_none(), "#{marker} has a script");
     }
 
-    pub(super) fn begin_anew(&self, marker: &str) {
+    pub(super) fn allow_new_beginning(&self, marker: &str) {
         self.lock().conversation(marker).begins_anew = true;
     }
 
@@ -104,7 +104,7 @@ impl Stage {
         self.lock().conversation(marker).watcher.clone()
     }
 
-    /// Checks a request, and finds its answer.
+    /// Checks a request and selects its reply.
     pub(super) fn play(&self, request: &Request) -> Result<Cue, Violation> {
         let messages = request.canonical_messages();
         let (marker, number) = self.admit(request, &messages)?;
@@ -132,12 +132,12 @@ impl Stage {
         })
     }
 
-    /// Notes a fault of a request that never got so far as to have a marker.
+    /// Records a violation of a request whose marker could not be read.
     pub(super) fn refuse(&self, fault: String) -> Violation {
         self.lock().violate("A request", vec![fault])
     }
 
-    /// Finds the marker of a request without faults, and its number.
+    /// Checks a request and returns its marker and its number.
     fn admit(&self, request: &Request, messages: &[Value]) -> Result<(String, usize), Violation> {
         let mut faults = Faults::default();
         let mut inner = self.lock();
@@ -178,7 +178,7 @@ impl Stage {
             Script::List(list) => list.pop_front().ok_or("The script has ended."),
             Script::Rule(rule) => {
                 let rule = rule.clone();
-                // The rule is the test's own code, which may take its time or ask this server.
+                // The rule is code of the test, which may be slow or call this server.
                 drop(inner);
                 let reply = catch_unwind(AssertUnwindSafe(|| rule(request)));
                 inner = self.lock();
@@ -189,7 +189,7 @@ impl Stage {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // A test that panics under the lock has failed for a better reason than this one.
+        // Ignore poisoning: the test that panicked under the lock has failed already.
         self.0
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
@@ -202,7 +202,7 @@ impl Inner {
         found.unwrap_or_else(|| panic!("#{marker} has no script"))
     }
 
-    /// The first word of the form `#marker` that has a script.
+    /// Returns the first `#marker` in the text that has a script.
     fn marker(&self, text: &str) -> Option<String> {
         text.split('#').skip(1).find_map(|after| {
             let end = after

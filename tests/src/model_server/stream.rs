@@ -1,4 +1,4 @@
-//! The body of a streamed reply.
+//! The response body of a streamed reply.
 
 use std::collections::VecDeque;
 use std::io;
@@ -12,7 +12,7 @@ use super::provider::Provider;
 use super::reply::Ending;
 use super::watcher::Underway;
 
-/// What is still to be done with the connection.
+/// The remaining steps of a response.
 struct Delivery {
     steps: VecDeque<Step>,
     underway: Underway,
@@ -24,7 +24,7 @@ enum Step {
     Cut,
 }
 
-/// Streams the message, each piece in a write of its own.
+/// Streams the message. Each chunk is a separate write.
 pub(super) fn body(
     provider: Provider,
     given: &Given,
@@ -34,12 +34,12 @@ pub(super) fn body(
 ) -> impl Stream<Item = io::Result<Bytes>> + use<> {
     let steps = steps(provider, given.message.ending, events, seed);
     stream::unfold(Delivery { steps, underway }, |mut delivery| async move {
-        // The server flushes when the body has nothing more to give.
+        // The server flushes when the body has no data ready.
         tokio::task::yield_now().await;
         loop {
             let step = delivery.steps.pop_front();
             if delivery.steps.is_empty() {
-                // A client that has read the last event need not wait for the end of the body.
+                // A client that has read the last event may hang up before the end of the body.
                 delivery.underway.complete();
             }
             match step? {

@@ -1,10 +1,10 @@
-//! The schema of the last message, by the rules of both providers' structured output.
+//! The rules of both providers for the schema of structured output.
 
 use serde_json::{Value, json};
 
 use super::fault::Faults;
 
-/// Keywords that Anthropic refuses.
+/// The keywords that Anthropic rejects.
 const REFUSED: [&str; 8] = [
     "minimum",
     "maximum",
@@ -16,7 +16,7 @@ const REFUSED: [&str; 8] = [
     "oneOf",
 ];
 
-/// OpenAI's `response_format`.
+/// Checks OpenAI's `response_format`.
 pub(super) fn response_format(format: &Value, faults: &mut Faults) {
     if format.is_null() {
         return;
@@ -33,7 +33,7 @@ pub(super) fn response_format(format: &Value, faults: &mut Faults) {
     schema(&named["schema"], faults);
 }
 
-/// Anthropic's `output_config`.
+/// Checks Anthropic's `output_config`.
 pub(super) fn output_config(config: &Value, faults: &mut Faults) {
     if config.is_null() {
         return;
@@ -53,7 +53,7 @@ pub(super) fn output_config(config: &Value, faults: &mut Faults) {
     schema(&config["format"]["schema"], faults);
 }
 
-/// Every object is closed and has only required properties.
+/// Checks that every object is closed and that all of its properties are required.
 fn schema(schema: &Value, faults: &mut Faults) {
     for keyword in REFUSED {
         faults.unless(schema.get(keyword).is_none(), || {

@@ -1,4 +1,4 @@
-//! Tests of the scripted model over HTTP.
+//! Tests of the scripted model server over HTTP.
 
 #![allow(clippy::unwrap_used, reason = "a test that fails may panic")]
 

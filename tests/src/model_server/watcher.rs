@@ -1,27 +1,27 @@
-//! The connections: stalls, and clients that hang up.
+//! The state of connections: stalled replies, and clients that hang up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// The longest that a test waits for a connection to get where it should; then it fails.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The longest wait for an expected connection state. After that the test fails.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The connections under one marker. Clones watch the same ones.
+/// The connections under one marker. Clones share their state.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Watcher(Arc<watch::Sender<Seen>>);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// How many replies are stalled now.
+    /// The number of currently stalled replies.
     stalled: usize,
-    /// How many times stalled replies were released.
+    /// The number of times that stalled replies were released.
     releases: usize,
     hang_ups: Vec<Instant>,
 }
 
-/// An answer under way. Dropped before it is complete, it counts as hung up.
+/// A response in progress. If it is dropped before it is complete, it counts as a hang-up.
 #[derive(Debug)]
 pub(super) struct Underway {
     watcher: Watcher,
@@ -60,15 +60,15 @@ impl Watcher {
     async fn until(&self, else_what: &str, is_so: impl Fn(&Seen) -> bool) {
         let mut receiver = self.0.subscribe();
         let waiting = receiver.wait_for(|seen| is_so(seen));
-        match tokio::time::timeout(PATIENCE, waiting).await {
+        match tokio::time::timeout(TIMEOUT, waiting).await {
             Ok(seen) => drop(seen.expect("the sender is ours")),
-            Err(_) => panic!("{else_what} within {PATIENCE:?}"),
+            Err(_) => panic!("{else_what} within {TIMEOUT:?}"),
         }
     }
 }
 
 impl Underway {
-    /// All that the client waits for is on its way.
+    /// Marks the response as complete: the client has everything that it waits for.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
     }

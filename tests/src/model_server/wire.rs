@@ -1,4 +1,4 @@
-//! Checks and replies of the wire format that a request uses.
+//! The checks and replies of both wire formats.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ use super::reply::Manner;
 use super::request::Request;
 use super::{anthropic, openai};
 
-/// Notes all that a real provider would refuse, and some that it would silently take.
+/// Adds a fault for everything that a real provider would reject, and for some mistakes that it silently accepts.
 pub(super) fn check(request: &Request, known_tools: &[String], faults: &mut Faults) {
     match request.provider {
         Provider::Anthropic => anthropic::check(request, known_tools, faults),
@@ -18,7 +18,7 @@ pub(super) fn check(request: &Request, known_tools: &[String], faults: &mut Faul
     }
 }
 
-/// Whether `message`, in its canonical spelling, is `given`, handed back.
+/// Whether `message`, in its canonical form, is the reply `given` sent back by the client.
 pub(super) fn is_given(provider: Provider, message: &Value, given: &Given) -> bool {
     match provider {
         Provider::Anthropic => anthropic::is_given(message, given),
@@ -26,7 +26,7 @@ pub(super) fn is_given(provider: Provider, message: &Value, given: &Given) -> bo
     }
 }
 
-/// The stream of SSE events, each with its empty line.
+/// Returns the SSE events of a reply, each with its final empty line.
 pub(super) fn events(given: &Given, request: &Request) -> Vec<String> {
     let events = match request.provider {
         Provider::Anthropic => anthropic::events(given, &request.body),

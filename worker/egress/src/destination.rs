@@ -1,4 +1,4 @@
-//! A host as a client of the proxy names it: by its name, or by an address.
+//! The host that a client of the proxy requests, by name or by address.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -9,13 +9,13 @@ use shared::host::{HostError, HostName};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Destination {
     Name(HostName),
-    /// Written as `10.0.0.1` or `[fd00::1]` and in no other notation. Only networks that the operator opened are
-    /// reached in this way.
+    /// An address, written as `10.0.0.1` or `[fd00::1]` and in no other notation. Only networks that the operator
+    /// opened can be reached by address.
     Address(IpAddr),
 }
 
 impl Destination {
-    /// Reads a name or an address without a port.
+    /// Parses a name or an address without a port.
     pub(super) fn parse(text: &str) -> Result<Self, HostError> {
         match HostName::parse(text) {
             Ok(name) => Ok(Self::Name(name)),
@@ -24,7 +24,7 @@ impl Destination {
         }
     }
 
-    /// Reads `host` or `host:port`.
+    /// Parses `host` or `host:port`.
     pub(super) fn parse_with_port(text: &str) -> Result<(Self, Option<u16>), HostError> {
         match HostName::parse_with_port(text) {
             Ok((name, port)) => Ok((Self::Name(name), port)),
@@ -33,7 +33,7 @@ impl Destination {
                     Some((host, port)) if !port.ends_with(']') => (host, Some(port)),
                     _ => (text, None),
                 };
-                // The same reading of ports as beside a name.
+                // Ports are parsed in the same way as after a name.
                 let port = match port {
                     Some(port) => HostName::parse_with_port(&format!("port:{port}"))?.1,
                     None => None,
@@ -46,7 +46,7 @@ impl Destination {
     }
 }
 
-/// An address in its one usual notation: other notations are read differently by different programs.
+/// Parses an address in its usual notation. Programs disagree about other notations.
 fn address(text: &str) -> Option<IpAddr> {
     match text.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
         Some(text) => text.parse::<Ipv6Addr>().ok().map(IpAddr::V6),

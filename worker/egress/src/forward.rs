@@ -1,4 +1,4 @@
-//! For clients that know no proxy: an address inside the sandbox that stands for one host.
+//! Forwarding for clients without proxy support: an address inside the sandbox for each host.
 
 use std::net::{Ipv4Addr, SocketAddr};
 
@@ -11,7 +11,7 @@ use super::host_rule::Rules;
 use super::policy::Policy;
 use super::tunnel::Tunnel;
 
-/// Connections to the address, at the port, go to the host at the same port.
+/// An address inside the sandbox. Connections to it go to the host at the same port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Forward {
     pub(super) address: SocketAddr,
@@ -19,7 +19,7 @@ pub(super) struct Forward {
 }
 
 impl Forward {
-    /// One for each port of each host that has a name of its own.
+    /// Returns a forward for each port of each host with an exact name.
     pub(super) fn all(rules: &Rules) -> Vec<Self> {
         let Rules::Hosts(rules) = rules else {
             return Vec::new();
@@ -52,7 +52,7 @@ impl Forward {
     /// Serves one connection.
     pub(super) async fn serve(&self, policy: &Policy, client: TcpStream) {
         let port = self.address.port();
-        // There is no way to tell such a client more than that it has no connection.
+        // Such a client receives no error message, only a closed connection.
         let host = Destination::Name(self.host.clone());
         if let Ok(server) = policy.connect(&host, port).await {
             let tunnel = Tunnel {
@@ -67,7 +67,7 @@ impl Forward {
     }
 }
 
-/// The lines of `/etc/hosts` that lead to them.
+/// Returns the lines of `/etc/hosts` for these forwards.
 pub(super) fn hosts_lines(forwards: &[Forward]) -> String {
     let mut lines: Vec<String> = forwards
         .iter()

@@ -1,21 +1,21 @@
-//! Rules of hosts and ports, applied to names before they are resolved.
+//! Rules for hosts and ports, applied to names before they are resolved.
 
 use std::fmt;
 
 use shared::host::HostName;
 use shared::skill::{HostPattern, HostRule, Ports};
 
-/// Where a job's connections may go, by name. This is decided before anything is looked up.
+/// The hosts and ports that a job can connect to, by name. The rules are checked before a name is resolved.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Rules {
-    /// To every host, on the ports of the web.
+    /// Every host, on the ports of the web.
     Public,
-    /// To these.
+    /// Only these hosts and ports.
     Hosts(Vec<HostRule>),
 }
 
 impl Rules {
-    /// Whether a connection may go there.
+    /// Returns whether a connection to this host and port is permitted.
     pub(super) fn permit(&self, host: &HostName, port: u16) -> bool {
         match self {
             Self::Public => Ports::Web.as_slice().contains(&port),
@@ -29,7 +29,7 @@ impl Rules {
 fn names(pattern: &HostPattern, host: &HostName) -> bool {
     match pattern {
         HostPattern::Exact(name) => name == host,
-        // The dot is what keeps `evilallowed.com` out of `*.allowed.com`.
+        // The dot keeps `evilallowed.com` out of `*.allowed.com`.
         HostPattern::Below(suffix) => host
             .as_str()
             .strip_suffix(suffix.as_str())

@@ -14,16 +14,17 @@ use super::relay::relay;
 use super::request::{self, BodyFraming, ProxyRequest, ProxyRequestError};
 use super::tunnel::{Tunnel, log};
 
-/// The head of a request; a larger one is refused.
+/// The maximum size of the head of a request. A larger head is refused.
 const MAX_HEAD_BYTES: usize = 16 * 1024;
-/// What is read and thrown away after a refusal, so that the client gets to see it, and for how long.
+/// The maximum amount and time of reading after a refusal. The data is discarded, but the client then receives the
+/// answer.
 const MAX_LINGER_BYTES: u64 = 256 * 1024;
 const LINGER: Duration = Duration::from_secs(1);
 
 /// Serves one request to the proxy.
 pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
     let reading = read_head(&mut client);
-    // Who says nothing, or goes away, is told nothing.
+    // A client that sends nothing or disconnects receives no answer.
     let Ok(Ok((head, early))) = timeout(policy.limits.greeting, reading).await else {
         return;
     };
@@ -50,7 +51,7 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
     }
 }
 
-/// Reads up to the empty line; `None` if that does not come in time. The rest has been read on the way.
+/// Reads up to the empty line. Returns the head, or `None` if it is too large, and the bytes that were read after it.
 async fn read_head(client: &mut TcpStream) -> io::Result<(Option<Vec<u8>>, Vec<u8>)> {
     const END: &[u8] = b"\r\n\r\n";
     let mut bytes = Vec::new();
@@ -96,8 +97,8 @@ async fn connect(
     }
 }
 
-/// Sends a request on. Only what belongs to it goes up, so that the connection serves this one only; with
-/// a chunked body that is the server's part, which was told to close.
+/// Forwards a request. Only the bytes of this request are sent, so that the connection serves no other request. With a
+/// chunked body the server ensures that, because it was asked to close the connection.
 async fn forward(
     policy: &Policy,
     client: TcpStream,
@@ -138,8 +139,8 @@ async fn refuse(policy: &Policy, client: TcpStream, error: &ProxyRequestError) {
     answer(client, status, &format!("{error}. {}", policy.allowed())).await;
 }
 
-/// Answers and hangs up. `Proxy-Status` (RFC 9209) tells the answer from one of the host's own. What the client still
-/// sends is read, since a connection that is closed with bytes unread is reset, and the answer with it.
+/// Answers and closes the connection. `Proxy-Status` (RFC 9209) distinguishes the answer from one of the host. The
+/// rest of the client's data is read, because closing a connection with unread bytes resets it and loses the answer.
 async fn answer(mut client: TcpStream, status: &str, text: &str) {
     let length = text.len() + 1;
     let answer = format!(
@@ -147,7 +148,7 @@ async fn answer(mut client: TcpStream, status: &str, text: &str) {
     );
     if client.write_all(answer.as_bytes()).await.is_ok() && client.shutdown().await.is_ok() {
         let mut rest = client.take(MAX_LINGER_BYTES);
-        // Whether it ends by itself or not.
+        // The client may finish or not.
         let _ = timeout(LINGER, tokio::io::copy(&mut rest, &mut tokio::io::sink())).await;
     }
 }

@@ -1,9 +1,8 @@
-//! The way out of a sandbox: a proxy, served through sockets that were made inside of it.
+//! The network access of a sandbox: a proxy, served through sockets that listen inside it.
 //!
-//! A sandbox has a network of its own in which nobody answers but this process. One set of listeners
-//! belongs to one command of one job, so what a connection may reach is known by where it comes in. Each
-//! connection names a host, is judged by that name before the name is looked up, and goes to an address
-//! that was judged too.
+//! A sandbox has its own network, in which only this process answers. A set of listeners belongs to one command of one
+//! job, so the listener determines what a connection can reach. Each connection names a host. The name is checked
+//! before it is resolved, and the resulting address is checked as well.
 
 mod destination;
 mod forward;
@@ -42,18 +41,18 @@ pub use source::EgressError;
 
 /// The port of the proxy inside a sandbox.
 const PROXY_PORT: u16 = 3128;
-/// The pause after a connection could not be accepted, because this process has too many files open.
+/// The pause after a connection could not be accepted because this process has too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// The hosts that the commands of one job may reach.
+/// The hosts that the commands of one job can reach.
 pub struct Egress {
     policy: Arc<Policy>,
     forwards: Vec<Forward>,
 }
 
 impl Egress {
-    /// What a skill's declaration means for a job; `None` if that is nothing. `allowed` are private
-    /// networks that the operator opened: a job that may reach the public web reaches all of them, too.
+    /// Creates the network access that a skill declares for a job, or `None` if it declares none. `allowed` are
+    /// private networks that the operator opened. A job that can reach the public web can reach all of them, too.
     pub fn new(
         network: &Network,
         parameters: &Map<String, Value>,
@@ -79,21 +78,21 @@ impl Egress {
         }
     }
 
-    /// Has a command find the way out, which `serve` then keeps open.
+    /// Configures a command to use the proxy, which `serve` runs.
     pub fn lead(&self, command: &mut worker_sandbox::SandboxCommand<'_>) {
         command.environment.extend(self.environment());
         command.listeners = self.listeners();
         command.hosts = self.hosts();
     }
 
-    /// Where to listen inside the sandbox, for `serve`.
+    /// The addresses inside the sandbox on which to listen, for `serve`.
     fn listeners(&self) -> Vec<SocketAddr> {
         let proxy = SocketAddr::from((Ipv4Addr::LOCALHOST, PROXY_PORT));
         let forwards = self.forwards.iter().map(|forward| forward.address);
         std::iter::once(proxy).chain(forwards).collect()
     }
 
-    /// The variables that lead programs to the proxy.
+    /// The environment variables that make programs use the proxy.
     fn environment(&self) -> Vec<(String, String)> {
         let http = format!("http://127.0.0.1:{PROXY_PORT}");
         let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
@@ -111,13 +110,12 @@ impl Egress {
             .collect()
     }
 
-    /// Lines for the sandbox's `/etc/hosts`.
+    /// The lines for the sandbox's `/etc/hosts`.
     fn hosts(&self) -> String {
         forward::hosts_lines(&self.forwards)
     }
 
-    /// Serves the sockets that listen at `listeners`, in that order, until it is dropped, and with it
-    /// every connection.
+    /// Serves the sockets that listen at `listeners`, in that order. Dropping the future closes every connection.
     pub async fn serve(&self, listeners: Vec<StdListener>) {
         let places = Arc::new(Semaphore::new(self.policy.limits.connections));
         let forwards = self.forwards.iter().cloned().map(Entrance::Forward);
@@ -131,23 +129,23 @@ impl Egress {
         join_all(accepting).await;
     }
 
-    /// The places that were refused since the last call, each once; at most 20.
+    /// Returns the destinations that were refused since the last call, without duplicates and at most 20.
     pub fn refused(&self) -> Vec<String> {
         self.policy.take_refused()
     }
 
-    /// Whether that may be reached, by its name.
+    /// Returns whether this host and port can be reached, by name.
     pub fn permits(&self, host: &HostName, port: u16) -> bool {
         self.policy.rules.permit(host, port)
     }
 
-    /// What may be reached, for people.
+    /// Returns a description of the reachable hosts, for people.
     pub fn allowed(&self) -> String {
         self.policy.reach()
     }
 }
 
-/// The listener that a connection came in by.
+/// The listener that accepted a connection.
 #[derive(Clone)]
 enum Entrance {
     Proxy,
@@ -156,7 +154,7 @@ enum Entrance {
 
 impl Entrance {
     async fn serve(self, policy: Arc<Policy>, client: TcpStream) {
-        // As for the server's end.
+        // Adds no delay, like the connection to the server.
         let _ = client.set_nodelay(true);
         match self {
             Self::Forward(forward) => forward.serve(&policy, client).await,
@@ -165,7 +163,7 @@ impl Entrance {
                 match timeout(policy.limits.greeting, client.peek(&mut first)).await {
                     Ok(Ok(1)) if first == [socks::VERSION] => socks::serve(&policy, client).await,
                     Ok(Ok(1)) => http::serve(&policy, client).await,
-                    // It says nothing, or went away.
+                    // The client sent nothing or disconnected.
                     _ => {}
                 }
             }
@@ -173,7 +171,7 @@ impl Entrance {
     }
 }
 
-/// Serves the connections of one listener. A connection waits while all places are taken.
+/// Serves the connections of one listener. A connection waits while the maximum number is open.
 async fn accept(
     listener: StdListener,
     policy: Arc<Policy>,
@@ -203,7 +201,7 @@ async fn accept(
                 sleep(ACCEPT_PAUSE).await;
             }
         }
-        // Those that ended need not be kept.
+        // Removes the connections that have ended.
         while connections.try_join_next().is_some() {}
     }
 }

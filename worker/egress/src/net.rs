@@ -1,4 +1,4 @@
-//! Outgoing HTTP of the worker itself: clients that keep to the address policy.
+//! Outgoing HTTP of the worker itself, with clients that enforce the address policy.
 
 mod client;
 mod fetch;

@@ -1,4 +1,4 @@
-//! The policy of one job: rules, addresses and limits.
+//! The egress policy of one job: rules, addresses and limits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,26 +14,27 @@ use super::destination::Destination;
 use super::host_rule::Rules;
 use shared::address::{self, AddressPolicy};
 
-/// Addresses of a name that are tried; a name has one or two of each kind as a rule.
+/// The maximum number of addresses of a name that are tried. A name usually has one or two of each kind.
 const MAX_ADDRESSES: usize = 4;
-/// Look-ups of a job at once; the others wait. Each takes a thread of all jobs for as long as DNS does.
+/// The maximum number of concurrent lookups of a job; further ones wait. Each occupies a thread that all jobs share
+/// until DNS answers.
 const MAX_LOOKUPS: usize = 8;
-/// Refused places that are remembered and reported.
+/// The maximum number of refused destinations that are recorded and reported.
 const MAX_REFUSED: usize = 20;
 
-/// How a name is looked up. It blocks.
+/// The function that looks up a name. It blocks.
 pub(super) type Resolve = dyn Fn(&HostName, u16) -> io::Result<Vec<SocketAddr>> + Send + Sync;
 
 /// The limits of a job's connections.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ProxyLimits {
-    /// Connections at once; more wait until one ends.
+    /// The maximum number of concurrent connections. Further ones wait until one ends.
     pub(super) connections: usize,
-    /// A connection that carries no byte for so long is cut.
+    /// The time after which a connection without traffic is closed.
     pub(super) idle: Duration,
-    /// A client that has not said by then where it wants to go is cut off.
+    /// The time after which a client that has not named its destination is disconnected.
     pub(super) greeting: Duration,
-    /// When a look-up, and when the attempt at one address, is given up.
+    /// The timeout of a lookup, and of a connection attempt to one address.
     pub(super) connect: Duration,
 }
 
@@ -46,7 +47,7 @@ impl ProxyLimits {
     };
 }
 
-/// Decides where the connections of one job go, and opens them.
+/// The policy for the connections of one job, which also opens them.
 pub(super) struct Policy {
     pub(super) rules: Rules,
     pub(super) limits: ProxyLimits,
@@ -59,17 +60,18 @@ pub(super) struct Policy {
 /// The reason why there is no connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Denied {
-    /// No rule names it.
+    /// No rule permits the host.
     NotAllowed,
-    /// It was named by an address of a network that is closed to jobs.
+    /// The host was given as an address in a network that is closed to jobs.
     Address,
-    /// Its addresses belong to a network that is closed to jobs. Of private networks it is said which that is.
+    /// The addresses of the host belong to a network that is closed to jobs. The value is that network if it is
+    /// private.
     NotPublic(Option<&'static str>),
-    /// It has no address.
+    /// The host has no address.
     Unknown,
-    /// Nobody listens there.
+    /// Nothing listens at the destination.
     Unreachable,
-    /// It, or the look-up, took too long.
+    /// The host or the lookup took too long.
     TimedOut,
 }
 
@@ -90,7 +92,7 @@ impl Policy {
         }
     }
 
-    /// Opens a connection, if it may be.
+    /// Opens a connection, if it is permitted.
     pub(super) async fn connect(&self, host: &Destination, port: u16) -> Result<TcpStream, Denied> {
         let opened = self.try_connect(host, port).await;
         if let Err(denied) = &opened {
@@ -101,11 +103,11 @@ impl Policy {
 
     async fn try_connect(&self, host: &Destination, port: u16) -> Result<TcpStream, Denied> {
         let mut denied = Denied::Unreachable;
-        // The connection goes to an address that was judged, without a second look-up.
+        // The connection goes to an address that was checked, without a second lookup.
         for address in self.permitted(host, port).await? {
             match timeout(self.limits.connect, TcpStream::connect(address)).await {
                 Ok(Ok(server)) => {
-                    // Both ends decide by themselves what to send when.
+                    // Both ends decide when to send, so the proxy adds no delay.
                     let _ = server.set_nodelay(true);
                     return Ok(server);
                 }
@@ -119,11 +121,11 @@ impl Policy {
         Err(denied)
     }
 
-    /// The addresses of a host that may be connected to; at least one.
+    /// Returns the addresses of a host that may be connected to, at least one.
     async fn permitted(&self, host: &Destination, port: u16) -> Result<Vec<SocketAddr>, Denied> {
         let is_public = self.rules == Rules::Public;
         match host {
-            // Only who may go anywhere may go to an address, and only into networks that the operator opened.
+            // Only a job with public access may use an address, and only in networks that the operator opened.
             Destination::Address(address) if is_public && self.addresses.opens(*address) => {
                 Ok(vec![SocketAddr::new(*address, port)])
             }
@@ -135,7 +137,7 @@ impl Policy {
                 self.refuse(host, port, denied)
             }
             Destination::Name(name) => {
-                // Before the look-up: a DNS query is a message to the server that answers it.
+                // Checked before the lookup, because a DNS query is itself a message to the server that answers it.
                 let is_named = self.rules.permit(name, port);
                 if !(is_named || is_public && self.addresses.has_opened()) {
                     return self.refuse(host, port, Denied::NotAllowed);
@@ -145,7 +147,7 @@ impl Policy {
                     return Err(Denied::Unknown);
                 };
                 let mut permitted = found;
-                // On other ports than those of the web, opened networks alone are reached.
+                // On ports other than those of the web, only opened networks can be reached.
                 permitted.retain(|address| match is_named {
                     true => self.addresses.permits(address.ip()),
                     false => self.addresses.opens(address.ip()),
@@ -179,7 +181,7 @@ impl Policy {
             let turn = self.lookups.clone().acquire_owned().await;
             let (resolve, asked) = (self.resolve.clone(), host.clone());
             let look_up = move || {
-                // Held until the thread is free again, also if nobody waits for the answer any more.
+                // Held until the thread is free again, even if nobody waits for the result any more.
                 let _turn = turn;
                 resolve(&asked, port)
             };
@@ -197,7 +199,7 @@ impl Policy {
         }
     }
 
-    /// Remembers a place that was refused.
+    /// Records a destination that was refused.
     pub(super) fn note_refused(&self, place: String) {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         if refused.len() < MAX_REFUSED && !refused.contains(&place) {
@@ -205,12 +207,12 @@ impl Policy {
         }
     }
 
-    /// The places that were refused since the last call.
+    /// Returns the destinations that were refused since the last call.
     pub(super) fn take_refused(&self) -> Vec<String> {
         std::mem::take(&mut *self.refused.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Tells a client why it has no connection, and where it could have one.
+    /// Returns the message for a client without a connection: the reason, and the allowed destinations.
     pub(super) fn explain(&self, denied: Denied, host: &Destination, port: u16) -> String {
         match denied {
             Denied::NotAllowed => {
@@ -227,18 +229,18 @@ impl Policy {
                 let remedy = remedy(network);
                 format!("{host}:{port} is refused: its address is not public{remedy}.")
             }
-            Denied::Unknown => format!("{host} is not known: it has no address."),
+            Denied::Unknown => format!("{host} cannot be resolved."),
             Denied::Unreachable => format!("{host}:{port} cannot be reached."),
             Denied::TimedOut => format!("{host}:{port} did not answer in time."),
         }
     }
 
-    /// A sentence on what is allowed.
+    /// Returns a sentence about the allowed destinations.
     pub(super) fn allowed(&self) -> String {
         format!("This job may reach {}.", self.reach())
     }
 
-    /// What may be reached, for people.
+    /// Returns a description of the reachable hosts, for people.
     pub(super) fn reach(&self) -> String {
         match self.rules {
             Rules::Public if self.addresses.has_opened() => {
@@ -250,19 +252,17 @@ impl Policy {
     }
 }
 
-/// The setting that opens a private network.
+/// Returns the setting that opens a private network, as the end of a message.
 fn remedy(network: Option<&str>) -> String {
     match network {
         Some(network) => {
-            format!(
-                ", and is refused unless the operator starts the worker with --egress-allow {network}"
-            )
+            format!("; the operator can allow it with --egress-allow {network}")
         }
         None => String::new(),
     }
 }
 
-/// What a client named, fit for people and logs whatever it is.
+/// Escapes and shortens a text from a client, for people and logs.
 pub(super) fn printable(text: &[u8]) -> String {
     const SHOWN: usize = 100;
     text.iter()

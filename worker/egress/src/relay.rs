@@ -8,10 +8,10 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, Take};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 
-/// What is read at once.
+/// The size of one read.
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// What went through, and how it ended.
+/// The number of relayed bytes, and the reason for the end.
 #[derive(Debug)]
 pub(super) struct Relayed {
     pub(super) sent: u64,
@@ -21,16 +21,16 @@ pub(super) struct Relayed {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum RelayEnd {
-    /// Both sides said all they had to say.
+    /// Both sides sent everything.
     Closed,
-    /// Neither side said anything for too long.
+    /// Neither side sent anything for too long.
     Idle,
-    /// A side was lost.
+    /// The connection to one side was lost.
     Broken,
 }
 
-/// Carries bytes both ways until both sides are done. The first ones to the server are `early`, which the
-/// client has already sent; it gets at most `upload` bytes.
+/// Relays bytes both ways until both sides are done. The server first receives `early`, which the client has already
+/// sent. It receives at most `upload` bytes in total.
 pub(super) async fn relay(
     mut client: TcpStream,
     mut server: TcpStream,
@@ -44,7 +44,7 @@ pub(super) async fn relay(
     let up = async {
         let source = early.chain(client_reader).take(upload);
         match pump(source, server_writer, &traffic, &traffic.sent).await {
-            // The server wants no more, but it may have an answer on the way.
+            // The server accepts no more data, but it may still send an answer.
             Ok(()) | Err(Lost::Sink) => Ok(()),
             Err(Lost::Source) => Err(Lost::Source),
         }
@@ -63,7 +63,7 @@ pub(super) async fn relay(
         () = traffic.silence(idle) => RelayEnd::Idle,
     };
     if end != RelayEnd::Closed {
-        // What was cut must not look like the end.
+        // A cut connection must not look like a regular end.
         let _ = client.set_zero_linger();
         let _ = server.set_zero_linger();
     }
@@ -74,13 +74,13 @@ pub(super) async fn relay(
     }
 }
 
-/// Which side of a pump was lost.
+/// The side of a pump that was lost.
 enum Lost {
     Source,
     Sink,
 }
 
-/// Carries bytes one way until there are no more, and passes that on.
+/// Copies bytes one way until the source ends, and passes the end on.
 async fn pump(
     mut source: Take<impl AsyncRead + Unpin>,
     mut sink: impl AsyncWrite + Unpin,
@@ -99,15 +99,15 @@ async fn pump(
             .map_err(|_| Lost::Sink)?;
         count.fetch_add(read as u64, Ordering::Relaxed);
     }
-    // Servers take the end of a request's stream for a client that gave up, so they are told of it only
-    // when the client really ended, not when it sent all that it announced.
+    // Servers take the end of a request's stream for a client that gave up. So the end is passed on only if the client
+    // really ended, not if it sent everything that it announced.
     if source.limit() > 0 {
         sink.shutdown().await.map_err(|_| Lost::Sink)?;
     }
     Ok(())
 }
 
-/// Writes all. A reader that takes it slowly is not idle.
+/// Writes all bytes. A connection with a slow reader is not idle.
 async fn write(
     sink: &mut (impl AsyncWrite + Unpin),
     mut bytes: &[u8],
@@ -126,7 +126,7 @@ async fn write(
 
 struct Traffic {
     begun_at: Instant,
-    /// When the last byte moved, in milliseconds after the beginning.
+    /// The time of the last transfer, in milliseconds after the start.
     last_ms: AtomicU64,
     sent: AtomicU64,
     received: AtomicU64,

@@ -1,4 +1,4 @@
-//! The head of a request to the proxy, read so that only one reading is possible.
+//! The head of a request to the proxy, parsed so that only one interpretation is possible.
 
 mod fields;
 
@@ -9,15 +9,15 @@ use super::destination::Destination;
 use super::policy::printable;
 use fields::Fields;
 
-/// Headers of a request; one with more is refused.
+/// The maximum number of headers. A request with more is refused.
 const MAX_HEADERS: usize = 100;
 
-/// What a client asks of the proxy.
+/// A client's request to the proxy.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProxyRequest {
     /// `CONNECT host:port`
     Tunnel { host: Destination, port: u16 },
-    /// `GET http://host/path`, and the request for the host.
+    /// `GET http://host/path`, with the request for the host.
     Forward {
         host: Destination,
         port: u16,
@@ -26,16 +26,16 @@ pub(super) enum ProxyRequest {
     },
 }
 
-/// How the end of a request's body is known.
+/// The way in which the body of a request ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BodyFraming {
-    /// By its size, which is 0 if there is none.
+    /// After this size, which is 0 if there is no body.
     Sized(u64),
-    /// By itself.
+    /// With the last chunk.
     Chunked,
 }
 
-/// Why a request is not served.
+/// The reason why a request is not served.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum ProxyRequestError {
     #[error("{shown} is refused: {cause}")]
@@ -46,7 +46,7 @@ pub(super) enum ProxyRequestError {
 
 use ProxyRequestError::Malformed;
 
-/// Reads a head, which ends with an empty line.
+/// Parses a head, which ends with an empty line.
 pub(super) fn parse(head: &[u8]) -> Result<ProxyRequest, ProxyRequestError> {
     if !has_plain_lines(head) {
         return Err(Malformed("its lines must end in CR LF"));
@@ -84,7 +84,7 @@ pub(super) fn parse(head: &[u8]) -> Result<ProxyRequest, ProxyRequestError> {
     })
 }
 
-/// Whether CR and LF occur only together; one without the other ends a line for some readers.
+/// Returns whether CR and LF occur only together. Some parsers accept one of them alone as the end of a line.
 fn has_plain_lines(head: &[u8]) -> bool {
     let pairs = head.windows(2).filter(|pair| pair == b"\r\n").count();
     let alone = |wanted| head.iter().filter(|byte| **byte == wanted).count();
@@ -98,7 +98,7 @@ fn place(text: &str) -> Result<(Destination, Option<u16>), ProxyRequestError> {
     })
 }
 
-/// The authority of an absolute URL, and the path and query to ask for.
+/// Splits an absolute URL into its authority, and the path and query to request.
 fn split_target(target: &str) -> Result<(&str, String), ProxyRequestError> {
     const SCHEME: &str = "http://";
     let scheme = target.get(..SCHEME.len()).unwrap_or_default();
@@ -267,7 +267,7 @@ mod tests {
                 assert!(refusal.starts_with(&shown), "{head:?}: {refusal}");
             }
         }
-        // What the grammar of a request line already forbids.
+        // Targets that the grammar of a request line already forbids.
         for target in ["a.b:80 c", "evil\0.a.b:80", "a.b:80\r\nX: y", "a.b\t:80"] {
             parse(format!("CONNECT {target} HTTP/1.1\r\n\r\n").as_bytes()).unwrap_err();
         }

@@ -8,7 +8,7 @@ pub(super) const MAX_HELLO_BYTES: usize = 16 * 1024;
 /// The first bytes of a ClientHello: a handshake record of TLS, of any version and length, that begins with message 1.
 const BEGINNING: [Option<u8>; 6] = [Some(22), Some(3), None, None, None, Some(1)];
 
-/// The first bytes of a connection.
+/// The result of reading the first bytes of a connection.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Hello {
     /// The beginning of a ClientHello.
@@ -19,18 +19,18 @@ pub(super) enum Hello {
     Invalid,
 }
 
-/// Reads a ClientHello as it arrives. Each byte is looked at once.
+/// A reader for a ClientHello that arrives in pieces. It processes each byte once.
 #[derive(Default)]
 pub(super) struct HelloReader {
     acceptor: Acceptor,
-    /// How many bytes the acceptor has.
+    /// The number of bytes that the acceptor has received.
     read: usize,
 }
 
 impl HelloReader {
-    /// Takes all bytes of the connection so far. After another result than `Partial` it is of no more use.
+    /// Reads all bytes of the connection so far. After any result except `Partial`, the reader must not be used again.
     pub(super) fn read(&mut self, bytes: &[u8]) -> Hello {
-        // The acceptor waits for a whole record header. This refuses other protocols without a wait.
+        // The acceptor waits for a complete record header. This check refuses other protocols without waiting.
         let is_beginning = |(byte, wanted): (&u8, Option<u8>)| wanted.is_none_or(|it| it == *byte);
         if !bytes.iter().zip(BEGINNING).all(is_beginning) {
             return Hello::Invalid;
@@ -67,7 +67,7 @@ pub(super) mod tests {
     use rustls::pki_types::ServerName;
     use rustls::{ClientConfig, ClientConnection, RootCertStore};
 
-    /// What a TLS client says first to a host of that name, or of none.
+    /// Returns the first message of a TLS client to a host with this name, or without a name.
     pub(crate) fn client_hello(name: Option<&str>) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = ClientConfig::builder_with_provider(provider)
@@ -83,7 +83,7 @@ pub(super) mod tests {
         bytes
     }
 
-    /// The same message in records of that size.
+    /// Returns the same message in records of this size.
     fn in_records(hello: &[u8], size: usize) -> Vec<u8> {
         hello[5..]
             .chunks(size)
@@ -154,7 +154,7 @@ pub(super) mod tests {
             let endless = &endless[..MAX_HELLO_BYTES];
             assert_eq!(read(&endless[..MAX_HELLO_BYTES - 1]), Hello::Partial);
             assert_eq!(read(endless), Hello::Invalid);
-            // A byte at a time, which a reader that began again each time would take minutes for.
+            // One byte at a time. A reader that started over each time would take minutes.
             let ends = (0..MAX_HELLO_BYTES).collect();
             assert_eq!(read_in_pieces(endless, ends), Hello::Invalid);
         }
@@ -163,14 +163,14 @@ pub(super) mod tests {
     #[test]
     fn what_follows_a_hello_is_not_read() {
         let mut bytes = client_hello(Some("github.com"));
-        // A changed cipher and early data.
+        // A ChangeCipherSpec message and early data.
         bytes.extend([20, 3, 3, 0, 1, 1]);
         bytes.extend([23, 3, 3, 0x10, 0]);
         bytes.extend([0; 3 * MAX_HELLO_BYTES]);
         assert_eq!(read(&bytes), named("github.com"));
     }
 
-    /// The hello for `github.com` with another name of the same length in it.
+    /// Returns the hello for `github.com` with another name of the same length.
     fn with_name(name: &[u8; 10]) -> Vec<u8> {
         let mut hello = client_hello(Some("github.com"));
         let at = hello
@@ -204,7 +204,7 @@ pub(super) mod tests {
             .windows(needle.len())
             .position(|window| window == needle)
             .unwrap();
-        // The same extension once more, with all counts around it put right.
+        // The same extension once more, with all surrounding lengths adjusted.
         let mut twice = hello.clone();
         twice.splice(at..at, needle.iter().copied());
         let message = hello.len() - 9 + needle.len();
@@ -217,13 +217,13 @@ pub(super) mod tests {
         let all = (usize::from(all) + needle.len()).to_be_bytes();
         twice[extensions_at..extensions_at + 2].copy_from_slice(&all[6..]);
         assert_eq!(read(&twice), Hello::Invalid);
-        // Counts that do not fit are no reason to guess.
+        // Lengths that do not match are invalid.
         let mut long = hello.clone();
         long[at + 8] += 1;
         assert_eq!(read(&long), Hello::Invalid);
     }
 
-    /// Where the count of the extensions' bytes is.
+    /// Returns the position of the length of the extensions.
     fn extensions_at(hello: &[u8]) -> usize {
         let session = 9 + 34;
         let ciphers = session + 1 + usize::from(hello[session]);
@@ -236,7 +236,7 @@ pub(super) mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200), at in 0..500_usize) {
             read(&bytes);
-            // Nearly right ones go deeper.
+            // Almost valid bytes reach more of the code.
             let mut hello = client_hello(Some("github.com"));
             let end = hello.len();
             let at = at.min(end);

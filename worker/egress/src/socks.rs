@@ -1,4 +1,4 @@
-//! SOCKS version 5 (RFC 1928), as far as it lets the proxy look names up: `socks5h`.
+//! The part of SOCKS version 5 (RFC 1928) in which the proxy looks up names: `socks5h`.
 
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,7 +11,7 @@ use super::destination::Destination;
 use super::policy::{Denied, Policy, printable};
 use super::tunnel::Tunnel;
 
-/// The first byte of everything that a client says.
+/// The first byte of every message from a client.
 pub(super) const VERSION: u8 = 5;
 
 const NO_AUTHENTICATION: u8 = 0;
@@ -21,7 +21,7 @@ const IPV4: u8 = 1;
 const NAME: u8 = 3;
 const IPV6: u8 = 4;
 
-/// What a client is told.
+/// The reply to a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 enum SocksReply {
@@ -35,7 +35,7 @@ enum SocksReply {
     AddressTypeNotSupported = 8,
 }
 
-/// Where a client wants to go, as it said it.
+/// The destination as a client named it.
 enum SocksTarget {
     Name(Vec<u8>, u16),
     Address(SocketAddr),
@@ -44,7 +44,7 @@ enum SocksTarget {
 /// Serves one client of the proxy.
 pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
     let reading = read_request(&mut client);
-    // Who says nothing, or goes away, is told nothing.
+    // A client that sends nothing or disconnects receives no reply.
     let Ok(Ok(request)) = timeout(policy.limits.greeting, reading).await else {
         return;
     };
@@ -74,7 +74,7 @@ pub(super) async fn serve(policy: &Policy, mut client: TcpStream) {
     }
 }
 
-/// Agrees on no authentication, and reads where to go. Exactly that is read, nothing of what follows.
+/// Agrees on no authentication and reads the destination. It reads exactly these bytes, nothing that follows.
 async fn read_request(client: &mut TcpStream) -> io::Result<Result<SocksTarget, SocksReply>> {
     let _version = client.read_u8().await?;
     let count = client.read_u8().await?;
@@ -117,8 +117,8 @@ async fn read_request(client: &mut TcpStream) -> io::Result<Result<SocksTarget, 
     })
 }
 
-/// Reads where to go. An address comes from a client that asked DNS by itself, or means to get round it; the policy
-/// takes few of them.
+/// Converts a destination. A client sends an address if it resolves names itself or tries to bypass the rules. The
+/// policy accepts few addresses.
 fn accept(policy: &Policy, target: SocksTarget) -> Result<(Destination, u16), SocksReply> {
     let (name, port) = match target {
         SocksTarget::Name(name, port) => (name, port),
@@ -147,7 +147,7 @@ fn reply_to(denied: Denied) -> SocksReply {
     }
 }
 
-/// The address in it would be that of our end, which is nobody's business.
+/// Sends a reply. Its address, which would be that of the proxy's end, is zero because clients need not know it.
 async fn write_reply(client: &mut TcpStream, reply: SocksReply) -> io::Result<()> {
     let bytes = [VERSION, reply as u8, 0, IPV4, 0, 0, 0, 0, 0, 0];
     client.write_all(&bytes).await

@@ -6,7 +6,8 @@ use shared::skill::{HostRule, HostSource, Network};
 
 use super::host_rule::Rules;
 
-/// The reason why a job cannot have the network that its skill declares. No value is repeated: it may be a secret.
+/// The reason why a job cannot have the network that its skill declares. The messages contain no value, because it may
+/// be a secret.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EgressError {
     /// A secret is not a host.
@@ -32,8 +33,8 @@ pub enum EgressError {
     TooMany,
 }
 
-/// The rules that a declaration means for one job; `None` if that leaves no host. A parameter or secret
-/// that is not there names none: whether it has to be is for the skill to declare, and checked before.
+/// Returns the rules of a declaration for one job, or `None` if it names no host. A missing parameter or secret names
+/// no host. The skill declares whether it is required, and that was checked before.
 pub(super) fn rules(
     network: &Network,
     parameters: &Map<String, Value>,
@@ -161,7 +162,7 @@ mod tests {
         let shown = format!("{:#}", anyhow::Error::new(wrong));
         assert_eq!(
             shown,
-            "the secret `KEY` names no host that can be reached: it must be a URL or host[:port], without spaces and backslashes"
+            "the secret `KEY` names no host that can be reached: it must be a URL or host[:port], without spaces or backslashes"
         );
     }
 }

@@ -1,4 +1,4 @@
-//! The whole way out over real sockets: a client, the proxy, and a server that it leads to.
+//! Tests of egress over real sockets: a client, the proxy, and a server.
 
 mod connect;
 mod forward;
@@ -25,10 +25,10 @@ use super::policy::{Policy, ProxyLimits, Resolve};
 use super::{Egress, source};
 use shared::address::AddressPolicy;
 
-/// How long anything may take that is expected to happen.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout for anything that is expected to happen.
+const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// What names stand for in a test.
+/// The names that resolve in a test, with their addresses.
 #[derive(Clone, Default)]
 struct Names(HashMap<String, Vec<SocketAddr>>);
 
@@ -39,17 +39,17 @@ impl Names {
     }
 }
 
-/// The way out of a job, served. Dropping it ends it.
+/// The egress of a job, with its running proxy. Dropping it ends the proxy.
 struct Way {
     egress: Arc<Egress>,
-    /// Where it is served, in the order of its listeners.
+    /// The addresses of the proxy, in the order of its listeners.
     addresses: Vec<SocketAddr>,
     lookups: Arc<Mutex<Vec<String>>>,
     serving: JoinSet<()>,
 }
 
 impl Way {
-    /// The way that the words of a declaration give to a job whose operator opened 127.0.0.0/8.
+    /// Opens the egress of a job with this declaration. The operator opened 127.0.0.0/8.
     fn open(words: &str, names: Names) -> Self {
         Self::with_limits(words, names, ProxyLimits::DEFAULT)
     }
@@ -107,7 +107,7 @@ impl Way {
         TcpStream::connect(self.addresses[index]).await.unwrap()
     }
 
-    /// Says something to the proxy and nothing more, and reads all it answers.
+    /// Sends bytes to the proxy, ends the sending side, and reads the complete answer.
     async fn answer(&self, said: &[u8]) -> String {
         let mut client = self.proxy().await;
         client.write_all(said).await.unwrap();
@@ -120,11 +120,11 @@ impl Way {
     }
 }
 
-/// Reads until the other side ends, however it does.
+/// Reads until the other side ends in any way.
 async fn read_all(stream: &mut TcpStream) -> Vec<u8> {
     let mut bytes = Vec::new();
     let reading = stream.read_to_end(&mut bytes);
-    let _ = timeout(PATIENCE, reading).await.expect("it must end");
+    let _ = timeout(TIMEOUT, reading).await.expect("it must end");
     bytes
 }
 
@@ -132,13 +132,13 @@ async fn read_all(stream: &mut TcpStream) -> Vec<u8> {
 async fn read_head(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
     while !bytes.ends_with(b"\r\n\r\n") {
-        let byte = timeout(PATIENCE, stream.read_u8()).await.unwrap();
+        let byte = timeout(TIMEOUT, stream.read_u8()).await.unwrap();
         bytes.push(byte.expect("the head must be whole"));
     }
     String::from_utf8(bytes).unwrap()
 }
 
-/// A server that reads what it is sent to its end, keeps it, and then sends it back.
+/// A server that reads until the client ends, records what it read, and sends it back.
 struct Echo {
     address: SocketAddr,
     heard: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -180,7 +180,7 @@ impl Echo {
     }
 }
 
-/// An address at which nobody listens.
+/// Returns an address without a listener.
 fn closed_port() -> SocketAddr {
     let listener = StdListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
     listener.local_addr().unwrap()

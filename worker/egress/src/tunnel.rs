@@ -9,27 +9,27 @@ use super::policy::Policy;
 use super::relay::{Relayed, relay};
 use super::sni::{Hello, HelloReader, MAX_HELLO_BYTES};
 
-/// The port on which only TLS is spoken, so that the name in it can be compared.
+/// The port on which only TLS is accepted, so that the name in its hello can be checked.
 const HTTPS: u16 = 443;
-/// The fatal alert `unrecognized_name`, which clients turn into words.
+/// The fatal alert `unrecognized_name`, for which clients show an error message.
 const ALERT: [u8; 7] = [21, 3, 3, 0, 2, 2, 112];
 
-/// A client and the host that it was connected to.
+/// A client, and the connection to its host.
 pub(super) struct Tunnel {
     pub(super) client: TcpStream,
     pub(super) server: TcpStream,
     pub(super) host: Destination,
     pub(super) port: u16,
-    /// What the client has already sent.
+    /// The bytes that the client has already sent.
     pub(super) early: Vec<u8>,
 }
 
 impl Tunnel {
-    /// Carries bytes until both sides are done.
+    /// Relays bytes until both sides are done.
     pub(super) async fn run(mut self, policy: &Policy) {
         if self.port == HTTPS {
             let checking = timeout(policy.limits.greeting, self.check_name());
-            // Who says nothing has nothing to carry.
+            // A client that sends no data needs no tunnel.
             let Ok(Some(checked)) = checking.await else {
                 return;
             };
@@ -47,11 +47,11 @@ impl Tunnel {
         log(&self.host, self.port, &relayed);
     }
 
-    /// Whether the client asks for the host that it was connected to: one address may serve many, and
-    /// the name in the first message of TLS chooses. `None` if the client goes away before.
+    /// Checks that the client requests the host of the connection. One address may serve many hosts, and the name in
+    /// the first TLS message selects one. Returns `None` if the client disconnects before.
     async fn check_name(&mut self) -> Option<Result<(), String>> {
         let mut hello = HelloReader::default();
-        // Each round brings bytes, and so many make a hello invalid.
+        // Each iteration adds bytes, and a hello at the size limit is invalid, so the loop ends.
         loop {
             let (host, port) = (&self.host, self.port);
             match hello.read(&self.early) {
@@ -59,7 +59,7 @@ impl Tunnel {
                 Hello::Whole(Some(name)) => {
                     let is_host = match host {
                         Destination::Name(host) => name.eq_ignore_ascii_case(host.as_str()),
-                        // The name that one address has is up to its network, which the operator opened.
+                        // An address may have any name, because the operator opened its network.
                         Destination::Address(_) => true,
                     };
                     return Some(if is_host {
@@ -80,7 +80,7 @@ impl Tunnel {
     }
 }
 
-/// Says where a connection went and how much it carried, not what.
+/// Logs the destination of a connection and the amount of its data, but not the data.
 pub(super) fn log(host: &Destination, port: u16, relayed: &Relayed) {
     let Relayed {
         sent,

@@ -18,13 +18,13 @@ use crate::name::ToolNames;
 use crate::strict_schema;
 use crate::{LanguageModel, LearnedLimits, ModelError, ModelEvent, ModelRequest, RenderContext};
 
-/// The files that the API has blocks for.
+/// The kinds of files that the API accepts.
 const TAKES: [MediaKind; 2] = [MediaKind::Image, MediaKind::Pdf];
 
 /// The hosts of the vendor.
 const VENDORS: [&str; 1] = ["anthropic.com"];
 
-/// A model behind Anthropic's Messages API. It has no `Debug`, as it holds the key.
+/// A model behind Anthropic's Messages API. It has no `Debug`, because it contains the key.
 pub struct Anthropic {
     http: reqwest::Client,
     url: String,
@@ -33,15 +33,15 @@ pub struct Anthropic {
     name: String,
     patience: Patience,
     learned: LearnedLimits,
-    /// Less after a file was refused.
+    /// The accepted kinds of files. A kind is removed after the API has rejected it.
     takes: Mutex<AcceptedMedia>,
-    /// Whether the last message can be given a schema; older models refuse it.
+    /// Whether the last message can be constrained to a schema. Older models reject that.
     has_structured_output: AtomicBool,
 }
 
 impl Anthropic {
-    /// A model by its id at the provider and its `name` for us, `provider/id`. The client must neither
-    /// follow redirects (the key would go with them) nor limit the time of a whole call.
+    /// Creates a model from its id at the provider and its full `name`, `provider/id`. The client must not follow
+    /// redirects, because they would receive the key. It must not limit the time of a whole call.
     pub fn new(
         http: reqwest::Client,
         provider: &Provider,
@@ -57,7 +57,7 @@ impl Anthropic {
             key: api_key.trim().to_owned(),
             model_id: model_id.to_owned(),
             name,
-            // Pings come while the model thinks.
+            // The API sends pings while the model thinks.
             patience: Patience::with_pings(provider.stall_seconds),
             learned: LearnedLimits::default(),
             takes: Mutex::new(AcceptedMedia::of(&TAKES, provider.takes.as_deref())),
@@ -65,7 +65,7 @@ impl Anthropic {
         }
     }
 
-    /// The same, sharing what is learned of models.
+    /// Returns the same model, which shares the limits that were learned of models.
     pub(crate) fn learning(self, learned: LearnedLimits) -> Self {
         let takes = learned.takes(&self.name).unwrap_or_else(|| self.takes());
         Self {
@@ -75,7 +75,7 @@ impl Anthropic {
         }
     }
 
-    /// The body of a request.
+    /// Returns the body of a request.
     pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
         let addressee = RenderContext {
             model_id: &self.model_id,
@@ -95,7 +95,7 @@ impl Anthropic {
         *self.takes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and if the model cannot take a schema, a file or the cap, once more without it.
+    /// Sends a request. If the model rejects the schema, a file or the cap, sends it again without it.
     async fn ask(&self, mut request: ModelRequest<'_>) -> Result<Events, ModelError> {
         request.max_tokens = self.learned.cap(&self.name, request.max_tokens);
         loop {

@@ -1,14 +1,15 @@
-//! The arguments of a call, as far as what the model wrote can be read as such.
+//! The arguments of a call, parsed from the text that the model wrote.
 
 use serde_json::{Map, Value};
 
 use crate::surrogate;
 
-/// The deepest nesting of arguments. In a log they are some levels deeper, and what is read back may have 127.
+/// The maximum nesting of arguments. In a log they are nested some levels deeper, and a log with more than 127
+/// levels cannot be read back.
 const MAX_DEPTH: usize = 100;
 
-/// Reads arguments into the `input` and `malformed` of a call. `cut` says that the reply reached its
-/// cap within this very call.
+/// Parses arguments into the `input` and `malformed` of a call. `cut` means that the reply reached
+/// its cap within this call.
 pub(super) fn parse(text: String, cut: bool) -> (Value, Option<String>) {
     let text = surrogate::join(text);
     let none = || Value::Object(Map::new());
@@ -22,7 +23,7 @@ pub(super) fn parse(text: String, cut: bool) -> (Value, Option<String>) {
         }
         Ok(input @ Value::Object(_)) => (input, None),
         Ok(Value::Null) => (none(), None),
-        // Some servers quote them once more.
+        // Some servers quote the arguments once more.
         Ok(Value::String(quoted)) if is_object(&quoted) => parse(quoted, cut),
         Ok(_) => (none(), Some("the arguments are not a JSON object".into())),
         Err(_) if cut => {
@@ -59,7 +60,7 @@ mod tests {
         format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
     }
 
-    /// A log that cannot be read back would keep the job from ever going on.
+    /// A log that cannot be read back would prevent the job from ever continuing.
     #[test]
     fn the_deepest_arguments_can_be_read_back_from_a_log() {
         let (input, malformed) = parse(nested(MAX_DEPTH), false);

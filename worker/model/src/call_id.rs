@@ -1,17 +1,17 @@
-//! The ids of calls: unique within the job, and on the wire such as every provider takes.
+//! The ids of calls: unique within the job, and accepted by every provider on the wire.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::ModelMessage;
 
-/// Makes the ids of a reply's calls unique within the job, as some servers send none, or the same again.
+/// Makes the ids of a reply's calls unique within the job, because some servers send no ids or the same ids again.
 pub(super) struct CallIds {
     taken: HashSet<String>,
     turn: usize,
 }
 
 impl CallIds {
-    /// With the ids of this transcript taken.
+    /// Creates the ids after a transcript, whose ids are taken.
     pub(super) fn after(messages: &[ModelMessage]) -> Self {
         Self {
             taken: ids(messages, |_| true).map(str::to_owned).collect(),
@@ -19,7 +19,7 @@ impl CallIds {
         }
     }
 
-    /// The id that was wanted if it can be had, for the call at this position of the reply.
+    /// Returns `wanted` if it is free, or else a new id. `position` is the position of the call in the reply.
     pub(super) fn unique(&mut self, wanted: String, position: usize) -> String {
         let mut id = wanted;
         let mut position = position;
@@ -32,13 +32,13 @@ impl CallIds {
     }
 }
 
-/// The ids under which the calls of a transcript go to one model. Its own go back as they came, and
-/// those of other models get new ones: nine letters and digits, which is all that Mistral takes, and
-/// no provider takes less.
+/// The ids under which the calls of a transcript are sent to one model. The model's own ids are sent
+/// unchanged. Ids of other models are replaced by nine letters and digits. This is the only form that Mistral
+/// accepts, and all providers accept it.
 pub(super) struct WireIds<'a>(HashMap<&'a str, String>);
 
 impl<'a> WireIds<'a> {
-    /// The ids for the model called `name`.
+    /// Creates the ids for the model `name`.
     pub(super) fn of(messages: &'a [ModelMessage], name: &str) -> Self {
         let own: HashSet<&str> = ids(messages, |model| model == name).collect();
         let mut free = (1..)
@@ -48,13 +48,13 @@ impl<'a> WireIds<'a> {
         Self(foreign.zip(&mut free).collect())
     }
 
-    /// The id to send.
+    /// Returns the id to send.
     pub(super) fn to_wire<'b>(&'b self, id: &'b str) -> &'b str {
         self.0.get(id).map_or(id, String::as_str)
     }
 }
 
-/// The ids of the calls of those models.
+/// Returns the ids of the calls of the matching models.
 fn ids(messages: &[ModelMessage], is_meant: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
     let replies = messages.iter().filter_map(move |message| match message {
         ModelMessage::Assistant(reply) => is_meant(&reply.model).then_some(reply),

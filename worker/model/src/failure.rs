@@ -7,17 +7,17 @@ use serde_json::Value;
 use crate::learned::window_in;
 use crate::{ModelError, surrogate};
 
-/// The most of a provider's words that we pass on.
+/// The maximum length of a provider's message that is passed on.
 const MAX_MESSAGE_CHARS: usize = 300;
 
-/// The number of characters of our key that reveal it: providers quote wrong keys with the middle masked.
-/// A shorter key is a placeholder for a server that wants none.
+/// The number of characters of the configured key that reveal it. Providers quote wrong keys with the middle masked.
+/// A shorter key is a placeholder for a server that needs none.
 const TELLTALE_CHARS: usize = 8;
 
-/// The prefixes of keys, ours or not.
+/// The prefixes of API keys, whether configured or not.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "gsk_", "xai-", "AIza"];
 
-/// The words with which providers say that a request is larger than the context window.
+/// Phrases with which providers report that a request is larger than the context window.
 const CONTEXT_WORDS: [&str; 6] = [
     "prompt is too long",
     "input is too long",
@@ -27,7 +27,7 @@ const CONTEXT_WORDS: [&str; 6] = [
     "exceeds the available context size",
 ];
 
-/// The failure that an answer with this status and body tells of.
+/// Converts a response with this status and body to an error.
 pub(super) fn of_response(status: u16, retry_after: Option<Duration>, body: &str) -> ModelError {
     let error = match serde_json::from_str::<Value>(body) {
         Ok(Value::Array(errors)) => errors.into_iter().next().unwrap_or_default(),
@@ -41,12 +41,12 @@ pub(super) fn of_response(status: u16, retry_after: Option<Duration>, body: &str
     classify(status, retry_after, error.get("error").unwrap_or(&error))
 }
 
-/// The failure that an error object in the middle of a stream tells of.
+/// Converts an error object in the middle of a stream to an error.
 pub(super) fn of_event(error: &Value) -> ModelError {
     classify(status_of(error), None, error)
 }
 
-/// Makes the provider's words fit to be shown: without anything that looks like a key, and capped.
+/// Makes the provider's message presentable: without anything that looks like a key, and with a limited length.
 pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
     let words = |message: String| capped(&redacted(&surrogate::join(message), key));
     match error {
@@ -66,7 +66,7 @@ pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
             message: words(message),
         },
         ModelError::Protocol(message) => ModelError::Protocol(words(message)),
-        // A base URL may carry a password.
+        // A base URL may contain a password.
         ModelError::Transport(error) => ModelError::Transport(error.without_url()),
         ModelError::RateLimited { .. }
         | ModelError::BrokenStream
@@ -78,12 +78,12 @@ pub(super) fn presentable(error: ModelError, key: &str) -> ModelError {
 fn classify(status: u16, retry_after: Option<Duration>, error: &Value) -> ModelError {
     let message = message_of(error);
     match status {
-        // OpenAI says 429 to an empty account too, but no waiting will fill it.
+        // OpenAI also returns 429 for an account without credit, where a wait does not help.
         429 if kinds(error).any(|kind| kind == "insufficient_quota") => {
             ModelError::Refused { status, message }
         }
         429 => ModelError::RateLimited { retry_after },
-        // 409 is a lost race on the provider's side; the official clients ask again, too.
+        // 409 is a lost race on the provider's side. The official clients also try again.
         408 | 409 | 500..=599 => ModelError::Unavailable {
             retry_after,
             message,
@@ -96,7 +96,7 @@ fn classify(status: u16, retry_after: Option<Duration>, error: &Value) -> ModelE
     }
 }
 
-/// Whether the provider says that the request is larger than the context window.
+/// Whether the provider reports that the request is larger than the context window.
 fn exceeds_context(error: &Value, message: &str) -> bool {
     let message = message.to_lowercase();
     kinds(error).any(|kind| kind.contains("context_length"))
@@ -109,7 +109,7 @@ fn kinds(error: &Value) -> impl Iterator<Item = &str> {
         .filter_map(|key| error.get(key)?.as_str())
 }
 
-/// The HTTP status that an error would have had before the stream began.
+/// Returns the HTTP status that an error would have had before the stream started.
 fn status_of(error: &Value) -> u16 {
     let numbers = ["code", "status"].into_iter().filter_map(|key| {
         let value = error.get(key)?;
@@ -161,7 +161,7 @@ fn message_of(error: &Value) -> String {
         }
         _ => String::new(),
     };
-    // OpenRouter wraps what the provider behind it said.
+    // OpenRouter wraps the message of the provider behind it.
     match error.pointer("/metadata/raw").and_then(Value::as_str) {
         Some(raw) => format!("{message}: {raw}"),
         None => message,

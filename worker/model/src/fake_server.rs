@@ -1,11 +1,11 @@
-//! For tests: a server on a real socket that gives prepared answers and keeps what it was asked.
+//! A server for tests, on a real socket. It sends prepared answers and records its requests.
 
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-/// An answer, and how it ends.
+/// A prepared answer.
 pub(super) struct FakeAnswer {
     head: String,
     body: String,
@@ -13,7 +13,7 @@ pub(super) struct FakeAnswer {
 }
 
 impl FakeAnswer {
-    /// A status with more headers, each ended by a line break, and a body.
+    /// Creates an answer with a status, further headers (each ended by a line break) and a body.
     pub(super) fn status(status: u16, headers: &str, body: &str) -> Self {
         let head = format!("HTTP/1.1 {status} X\r\n{headers}");
         Self {
@@ -23,7 +23,7 @@ impl FakeAnswer {
         }
     }
 
-    /// A stream of these `data` lines.
+    /// Creates a stream of these `data` lines.
     pub(super) fn stream(lines: &[&str]) -> Self {
         let body = lines
             .iter()
@@ -32,15 +32,15 @@ impl FakeAnswer {
         Self::status(200, "content-type: text/event-stream\r\n", &body)
     }
 
-    /// The connection is lost in the middle of the body.
+    /// Makes the connection break in the middle of the body.
     pub(super) fn cut(self) -> Self {
         Self { cut: true, ..self }
     }
 }
 
-/// A server that takes as many calls as it has answers. Dropping it ends it.
+/// A server that accepts as many calls as it has answers. Dropping it ends the server.
 pub(super) struct FakeServer {
-    /// Its address.
+    /// The base URL of the server.
     pub(super) url: String,
     calls: JoinSet<Vec<(String, Value)>>,
 }
@@ -63,7 +63,7 @@ impl FakeServer {
         Self { url, calls }
     }
 
-    /// The heads (in lower case) and bodies of all calls, once there were as many as answers.
+    /// Returns the heads (in lower case) and bodies of all calls, after there were as many calls as answers.
     pub(super) async fn calls(mut self) -> Vec<(String, Value)> {
         self.calls.join_next().await.unwrap().unwrap()
     }
@@ -87,7 +87,7 @@ async fn read(connection: &mut TcpStream) -> (String, Value) {
     }
 }
 
-/// Writes in chunks of an odd size.
+/// Writes the answer in chunks of an odd size.
 async fn write(connection: &mut TcpStream, answer: &FakeAnswer) {
     let head = format!(
         "{}transfer-encoding: chunked\r\nconnection: close\r\n\r\n",

@@ -1,4 +1,4 @@
-//! One call over HTTP: a request goes out, Server-Sent Events come back.
+//! One call over HTTP: it sends a request and receives Server-Sent Events.
 
 use std::collections::VecDeque;
 use std::num::NonZeroU32;
@@ -14,39 +14,39 @@ use tokio::time::timeout;
 
 use crate::{ModelError, failure};
 
-/// The longest time to a provider's status line: local servers load the model and read the
-/// whole prompt first. Then the call counts as broken.
+/// The maximum time until a provider's status line, after which the call counts as broken. Local servers load the
+/// model and read the whole prompt first.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// The longest silence of a stream that has begun; then it counts as broken.
+/// The maximum silence of a stream that has started, after which the stream counts as broken.
 const STALL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The longest wait for the rest of an error's text; without it, the status has to do.
+/// The maximum wait for the rest of an error's text. After it, the text so far is used.
 const ERROR_BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// More precise than `Retry-After`; OpenAI and Azure send both.
+/// A header that is more precise than `Retry-After`. OpenAI and Azure send both.
 const RETRY_AFTER_MS: &str = "retry-after-ms";
 
-/// The most of an error's text that is read; the rest is dropped with the connection.
+/// The maximum number of bytes of an error's text that are read. The rest is dropped with the connection.
 const MAX_ERROR_BODY_BYTES: usize = 64 * 1024;
 
-/// The most bytes of one reply; a provider that sends more has lost its way.
+/// The maximum number of bytes of one reply. A provider that sends more is malfunctioning.
 const MAX_REPLY_BYTES: usize = 64 * 1024 * 1024;
 
-/// The events of an answer; an error is the last item.
+/// The events of a response. An error is the last item.
 pub(super) type Events = BoxStream<'static, Result<SseEvent, ModelError>>;
 
-/// The longest silence of a stream. Every byte counts, also those of comments and pings.
+/// The maximum silence of a stream. Every byte counts, including those of comments and pings.
 #[derive(Clone, Copy)]
 pub(super) struct Patience {
-    /// Before its first byte.
+    /// The maximum silence before the first byte.
     pub(super) first: Duration,
-    /// From then on.
+    /// The maximum silence after the first byte.
     pub(super) between: Duration,
 }
 
 impl Patience {
-    /// For a server that sends signs of life from the beginning.
+    /// Returns the limits for a server that sends signs of life from the start.
     pub(super) fn with_pings(stall_seconds: Option<NonZeroU32>) -> Self {
         let between = stall_timeout(stall_seconds);
         Self {
@@ -55,7 +55,7 @@ impl Patience {
         }
     }
 
-    /// For a server that may say nothing while its model loads, reads and thinks.
+    /// Returns the limits for a server that may be silent while its model loads, reads and thinks.
     pub(super) fn with_silent_start(stall_seconds: Option<NonZeroU32>) -> Self {
         let between = stall_timeout(stall_seconds);
         Self {
@@ -71,7 +71,7 @@ fn stall_timeout(seconds: Option<NonZeroU32>) -> Duration {
     })
 }
 
-/// Sends a request and opens the stream of the answer.
+/// Sends a request and opens the stream of the response.
 pub(super) async fn post(
     request: RequestBuilder,
     patience: Patience,
@@ -89,7 +89,7 @@ pub(super) async fn post(
     let content_type = content_type(&response);
     if content_type.starts_with("text/html") {
         return Err(ModelError::Protocol(
-            "a web page; is the base URL right?".into(),
+            "an HTML page; check the base URL".into(),
         ));
     }
     let whole = content_type.starts_with("application/json");
@@ -109,7 +109,7 @@ fn content_type(response: &Response) -> String {
     header.unwrap_or_default().to_ascii_lowercase()
 }
 
-/// The pause of `retry-after-ms`, or else `Retry-After`, in seconds or as a date.
+/// Returns the pause of `retry-after-ms`, or else of `Retry-After`, in seconds or as a date.
 fn retry_after(headers: &HeaderMap, now: DateTime<Utc>) -> Option<Duration> {
     let value = |name: &str| Some(headers.get(name)?.to_str().ok()?.trim());
     let number = |name: &str| value(name)?.parse::<f64>().ok();
@@ -137,12 +137,12 @@ async fn error_body(response: Response) -> String {
             }
         }
     };
-    // What has arrived by then is still worth showing.
+    // The text that has arrived by then is still useful.
     let _ = timeout(ERROR_BODY_TIMEOUT, read).await;
     String::from_utf8_lossy(&body).into_owned()
 }
 
-/// Chunks, within the limits of time and size.
+/// Chunks, with limits of time and size.
 struct Chunks<S> {
     chunks: S,
     patience: Patience,
@@ -196,8 +196,8 @@ where
     events.boxed()
 }
 
-/// A server that does not stream, or reports an error with status 200, sends one JSON document:
-/// it counts as one event.
+/// Returns a response that is one JSON document as one event. Servers that do not stream send one, and so do servers
+/// that report an error with status 200.
 fn whole_body<S>(chunks: S, patience: Patience) -> Events
 where
     S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static,

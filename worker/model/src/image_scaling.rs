@@ -1,4 +1,4 @@
-//! Images as models take them: what is larger than a provider's limit is scaled down.
+//! Images in a form that models accept. Images beyond a provider's limits are scaled down.
 
 use std::io::Cursor;
 
@@ -9,30 +9,30 @@ use tokio::sync::Semaphore;
 
 use crate::PixelSize;
 
-/// The largest file that is looked at; of a larger one the model is only told.
+/// The maximum size of an image file. The model gets only the name of a larger file.
 pub const MAX_FILE_BYTES: u64 = 24 * 1024 * 1024;
 
-/// The largest image that goes out as it is: Anthropic takes 5 MB of base64.
+/// The maximum size of an image that is sent unchanged. Anthropic accepts 5 MB of base64.
 const MAX_BYTES: usize = 5 * 1024 * 1024 / 4 * 3;
 
-/// The longest edge that Anthropic takes.
+/// The longest edge that Anthropic accepts.
 const MAX_EDGE: u32 = 8000;
 
-/// The longest edge that Anthropic takes of one among many images, and more than providers look at:
-/// what has to be scaled down gets this size.
+/// The longest edge that Anthropic accepts of an image among many, and more than providers look at. An image that
+/// must be scaled down gets this size.
 const SCALED_EDGE: u32 = 2000;
 
-/// More images than this in one request are many.
+/// The number of images in a request above which they count as many.
 const FEW: usize = 20;
 
-/// The most memory that one image may take while it is scaled, some 60 megapixels; one that needs
-/// more is not shown.
+/// The maximum memory of one image while it is scaled, enough for about 60 megapixels. An image
+/// that needs more is not shown.
 const MAX_DECODED_BYTES: u64 = 192 * 1024 * 1024;
 
-/// Nobody sees more of a photograph that a model is to look at.
+/// The quality of a JPEG. A higher quality shows a model no more of a photograph.
 const JPEG_QUALITY: u8 = 85;
 
-/// The images of this process that are scaled at once; the others wait, since each takes much memory.
+/// The number of images that this process scales concurrently. The others wait, because each takes much memory.
 static SCALING: Semaphore = Semaphore::const_new(2);
 
 /// An image that a model can look at.
@@ -42,18 +42,18 @@ pub struct Picture {
     pub content_type: &'static str,
     /// The encoded image.
     pub data: Bytes,
-    /// Its size.
+    /// The size in pixels.
     pub pixels: PixelSize,
 }
 
-/// The reason why there is none.
+/// The reason why an image cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum NoPicture {
-    /// The data is no image, or a damaged one.
+    /// The data is not an image, or a damaged one.
     #[error("it cannot be read as an image")]
     Unreadable(#[from] image::ImageError),
     /// The format is one that providers do not accept.
-    #[error("it is none of PNG, JPEG, GIF and WebP")]
+    #[error("it is not a PNG, JPEG, GIF or WebP image")]
     OtherFormat,
     /// The image would need too much memory to decode.
     #[error("it has too many pixels")]
@@ -63,7 +63,7 @@ pub enum NoPicture {
     Failed,
 }
 
-/// The image as it can be shown among so many files.
+/// Returns the image in a form that can be sent among `files` files.
 pub async fn fit(data: Bytes, files: usize) -> Result<Picture, NoPicture> {
     let max_edge = if files > FEW { SCALED_EDGE } else { MAX_EDGE };
     scaling(move || within(data, max_edge)).await
@@ -86,7 +86,7 @@ fn within(data: Bytes, max_edge: u32) -> Result<Picture, NoPicture> {
     let mut image = image.thumbnail(edge, edge);
     image.apply_orientation(orientation);
     let mut picture = encoded(&image)?;
-    // Noise is large at any quality.
+    // Noise stays large at any quality.
     while picture.data.len() > MAX_BYTES {
         edge /= 2;
         picture = encoded(&image.thumbnail(edge, edge))?;
@@ -94,7 +94,7 @@ fn within(data: Bytes, max_edge: u32) -> Result<Picture, NoPicture> {
     Ok(picture)
 }
 
-/// The decoder of a file, with the media type. It has read the header alone.
+/// Returns the decoder of a file, with the media type. It has read only the header.
 pub(crate) fn open(data: Bytes) -> Result<(impl ImageDecoder, &'static str), NoPicture> {
     let reader = ImageReader::new(Cursor::new(data)).with_guessed_format();
     let mut reader = reader.map_err(image::ImageError::from)?;
@@ -106,16 +106,16 @@ pub(crate) fn open(data: Bytes) -> Result<(impl ImageDecoder, &'static str), NoP
     Ok((reader.into_decoder()?, content_type))
 }
 
-/// The image itself, unless it needs too much memory.
+/// Decodes the image, unless it needs too much memory.
 pub(crate) fn decoded(decoder: impl ImageDecoder) -> Result<DynamicImage, NoPicture> {
-    // The limits of the reader are those of its own buffers.
+    // The limits of the reader apply only to its own buffers.
     if decoder.total_bytes() > MAX_DECODED_BYTES {
         return Err(NoPicture::TooManyPixels);
     }
     Ok(DynamicImage::from_decoder(decoder)?)
 }
 
-/// Runs work on an image on a thread for that, when few others run.
+/// Runs work on an image on a thread that may block, with limited concurrency.
 pub(crate) async fn scaling<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, NoPicture> + Send + 'static,
 ) -> Result<T, NoPicture> {
@@ -127,7 +127,7 @@ pub(crate) async fn scaling<T: Send + 'static>(
     working.await.map_err(|_| NoPicture::Failed)?
 }
 
-/// As PNG if something may be seen through and that is not too large, or else as JPEG.
+/// Encodes an image as PNG if it has transparency and the PNG is not too large, or else as JPEG.
 fn encoded(image: &DynamicImage) -> Result<Picture, NoPicture> {
     if image.color().has_alpha() {
         let picture = png(image)?;
@@ -166,7 +166,7 @@ fn size_of(image: &DynamicImage) -> PixelSize {
     }
 }
 
-/// The media type, if providers take the format.
+/// Returns the media type, if providers accept the format.
 fn content_type(format: ImageFormat) -> Option<&'static str> {
     matches!(
         format,
@@ -191,7 +191,7 @@ mod tests {
         RgbImage::from_pixel(width, height, Rgb([9, 99, 199])).into()
     }
 
-    /// An image that no format makes small.
+    /// Returns an image that no format makes small.
     fn noise(width: u32, height: u32) -> DynamicImage {
         let mut state = 1_u32;
         let image = RgbImage::from_fn(width, height, |_, _| {
@@ -269,7 +269,7 @@ mod tests {
         assert!(matches!(bomb, Err(NoPicture::TooManyPixels)), "{bomb:?}");
     }
 
-    /// The checksum of PNG.
+    /// Returns the checksum of PNG.
     fn crc32(data: &[u8]) -> u32 {
         let step = |crc: u32, _| {
             if crc & 1 == 1 {

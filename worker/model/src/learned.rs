@@ -1,4 +1,4 @@
-//! Limits of models that providers tell of when they refuse a request.
+//! Limits of models, learned from the requests that providers refuse.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::ModelError;
 use crate::media::AcceptedMedia;
 
-/// The most models that are remembered. Clients choose the names.
+/// The maximum number of models that are decayed. Clients choose the names.
 const MAX_MODELS: usize = 1000;
-/// The words with which providers speak of the cap of a reply.
+/// Phrases with which providers refer to the cap of a reply.
 const CAP_WORDS: [&str; 4] = [
     "max_tokens",
     "max_completion_tokens",
     "output tokens",
     "completion tokens",
 ];
-/// The words before the size of the context window.
+/// Phrases before the size of the context window.
 const WINDOW_WORDS: [&str; 3] = ["context length is ", "tokens > ", "context size ("];
-/// The words after the size of the prompt.
+/// Phrases after the size of the prompt.
 const PROMPT_WORDS: [&str; 3] = [" input tokens", " in the messages", " in the prompt"];
 
 /// Limits of models, learned from refusals. All jobs of a worker share them.
@@ -32,30 +32,31 @@ struct ModelLimits {
 }
 
 impl LearnedLimits {
-    /// The context window of a model in tokens, if a refusal has told of it.
+    /// Returns the context window of a model in tokens, if a refusal has named it.
     pub fn context_window(&self, model: &str) -> Option<u32> {
         self.lock().get(model)?.context_window
     }
 
-    /// The cap of a reply that the model accepts, as far as is known.
+    /// Returns the cap to request: `wanted`, or the learned cap of the model if that is lower.
     pub(crate) fn cap(&self, model: &str, wanted: u32) -> u32 {
         let learned = self.lock().get(model).and_then(|it| it.max_tokens);
         learned.map_or(wanted, |cap| cap.min(wanted))
     }
 
-    /// The files that the model takes, if it has refused some of them for good.
+    /// Returns the kinds of files that the model accepts, if it has refused some of them permanently.
     pub(crate) fn takes(&self, model: &str) -> Option<AcceptedMedia> {
         self.lock().get(model)?.takes
     }
 
-    /// Learns which files the model takes, if the refusal is about a kind of files and not about one of them.
+    /// Learns the kinds of files that the model accepts, if the refusal is about a kind of
+    /// files and not about one file.
     pub(crate) fn learn_takes(&self, model: &str, error: &ModelError, takes: AcceptedMedia) {
         if AcceptedMedia::is_refused_for_good(error) {
             self.remember(model, |limits| limits.takes = Some(takes));
         }
     }
 
-    /// Learns from a refusal. If it is about the cap, returns the lower cap with which the request can be made again.
+    /// Learns from a refusal. If it is about the cap, returns the lower cap with which the request can be repeated.
     pub(crate) fn learn(&self, model: &str, error: &ModelError, asked: u32) -> Option<u32> {
         let (ModelError::Refused { message, .. } | ModelError::ContextExceeded { message, .. }) =
             error
@@ -65,7 +66,7 @@ impl LearnedLimits {
         let message = message.to_lowercase();
         if let Some(window) = window_in(&message) {
             self.remember(model, |limits| limits.context_window = Some(window));
-            // The cap is what this prompt leaves of the window. Other prompts leave more.
+            // This cap is the rest of the window after this prompt. Other prompts leave more.
             let left = window.checked_sub(prompt_in(&message)?)?;
             return (1..asked).contains(&left).then_some(left);
         }
@@ -86,7 +87,7 @@ impl LearnedLimits {
     }
 }
 
-/// The size of the context window that a message names, in lower case.
+/// Returns the size of the context window that a message in lower case names.
 pub(crate) fn window_in(message: &str) -> Option<u32> {
     let after = WINDOW_WORDS
         .iter()
@@ -94,7 +95,7 @@ pub(crate) fn window_in(message: &str) -> Option<u32> {
     numbers(after).next()
 }
 
-/// The size of the prompt that a message names.
+/// Returns the size of the prompt that a message names.
 fn prompt_in(message: &str) -> Option<u32> {
     let before = PROMPT_WORDS
         .iter()
@@ -102,15 +103,15 @@ fn prompt_in(message: &str) -> Option<u32> {
     numbers(before).last()
 }
 
-/// The highest cap that a message names beside the one that was asked for.
+/// Returns the highest cap that a message names below the requested one.
 fn cap_in(message: &str, asked: u32) -> Option<u32> {
     let is_about_cap = CAP_WORDS.iter().any(|words| message.contains(words));
     let lower = numbers(message).filter(|number| (1..asked).contains(number));
     lower.max().filter(|_| is_about_cap)
 }
 
-/// The numbers of a text, with or without commas between the thousands. Digits of names (`claude-3-5`) are numbers,
-/// too, but smaller than any limit.
+/// Returns the numbers in a text, with or without commas between the thousands. Digits of names (`claude-3-5`) also
+/// count as numbers, but they are smaller than any limit.
 fn numbers(text: &str) -> impl Iterator<Item = u32> {
     let is_part = |char: char| char.is_ascii_digit() || char == ',';
     let words = text.split(move |char| !is_part(char));

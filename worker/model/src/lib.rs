@@ -39,26 +39,26 @@ use shared::message::AssistantMessage;
 use self::media::AcceptedMedia;
 use self::name::ToolNames;
 
-/// A model that can be asked. Dropping the stream ends the call.
+/// A model that can be called. Dropping the stream ends the call.
 pub trait LanguageModel: Send + Sync {
-    /// Streams one reply: perhaps [`ModelEvent::Begun`], deltas, then [`ModelEvent::Completed`] as the last item, or
-    /// an error as the last.
+    /// Streams one reply: an optional [`ModelEvent::Begun`], deltas, and [`ModelEvent::Completed`] or
+    /// an error as the last item.
     fn stream<'a>(
         &'a self,
         request: ModelRequest<'a>,
     ) -> BoxStream<'a, Result<ModelEvent, ModelError>>;
 
-    /// Whether it repeats itself because it was told to, and not because it is stuck.
+    /// Whether the model follows a script, so that repeated calls do not mean that it is stuck.
     fn follows_a_script(&self) -> bool {
         false
     }
 
-    /// Whether it looks at images, as far as is known. One whose provider has refused images does not.
+    /// Whether the model accepts images, as far as is known. `false` after its provider has refused images.
     fn takes_images(&self) -> bool {
         false
     }
 
-    /// Whether its last message can be constrained to this JSON Schema.
+    /// Whether the last message of the model can be constrained to this JSON Schema.
     fn constrains_output(&self, schema: &Value) -> bool;
 }
 
@@ -67,13 +67,13 @@ pub trait LanguageModel: Send + Sync {
 pub struct ModelRequest<'a> {
     /// The system prompt.
     pub system: &'a str,
-    /// The tools that it may call, by canonical name.
+    /// The tools that the model may call, by canonical name.
     pub tools: &'a [Arc<ToolSpec>],
-    /// The transcript; user and assistant messages alternate, and a user message leads.
+    /// The transcript. User and assistant messages alternate, and the first is a user message.
     pub messages: &'a [ModelMessage],
-    /// The most tokens of the reply.
+    /// The maximum number of tokens of the reply.
     pub max_tokens: u32,
-    /// The JSON Schema of its last message, where [`LanguageModel::constrains_output`] says that it can be given one.
+    /// The JSON Schema of the last message, if [`LanguageModel::constrains_output`] allows it.
     pub output_schema: Option<&'a Value>,
 }
 
@@ -81,11 +81,11 @@ pub struct ModelRequest<'a> {
 struct RenderContext<'a> {
     /// The model's id at its provider.
     model_id: &'a str,
-    /// Its name for us: what other models have thought stays with them.
+    /// The full name of the model. Thoughts of other models are not sent to it.
     name: &'a str,
     /// The provider's names of the tools.
     names: &'a ToolNames,
-    /// The files that it looks at itself.
+    /// The kinds of files that the model accepts.
     takes: AcceptedMedia,
 }
 
@@ -94,77 +94,77 @@ struct RenderContext<'a> {
 pub struct ToolSpec {
     /// The canonical (dotted) name.
     pub name: Cow<'static, str>,
-    /// Its purpose and when to use it.
+    /// The purpose of the tool and when to use it.
     pub description: String,
-    /// JSON Schema of its arguments.
+    /// The JSON Schema of the arguments.
     pub input_schema: Value,
 }
 
-/// One side's turn.
+/// A message of one side.
 #[derive(Clone, Debug)]
 pub enum ModelMessage {
-    /// Our message: the prompt, or the results of the calls before.
+    /// A message to the model: the prompt, or the results of the previous calls.
     User(Vec<Part>),
     /// The model's reply.
     Assistant(AssistantMessage),
 }
 
-/// A part of what we say.
+/// A part of a message to the model.
 #[derive(Clone, Debug)]
 pub enum Part {
     /// Plain text.
     Text(String),
-    /// A file that the model looks at itself.
+    /// A file that the model sees directly.
     Media(Media),
-    /// The one result of a call.
+    /// The only result of a call.
     ToolResult(ToolResult),
 }
 
 /// A file shown to the model.
 #[derive(Clone, Debug)]
 pub struct Media {
-    /// File name in the workspace.
+    /// The file name in the workspace.
     pub name: String,
-    /// Media type, e.g. `image/png`.
+    /// The media type, e.g. `image/png`.
     pub content_type: String,
     /// The content.
     pub data: Bytes,
-    /// The size of an image, if it is known.
+    /// The size of an image, if known.
     pub pixels: Option<PixelSize>,
 }
 
 /// The size of an image in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PixelSize {
-    /// From left to right.
+    /// The width.
     pub width: u32,
-    /// From top to bottom.
+    /// The height.
     pub height: u32,
 }
 
 /// The result of a call.
 #[derive(Clone, Debug)]
 pub struct ToolResult {
-    /// The call that it answers.
+    /// The id of the call.
     pub call_id: String,
-    /// The text that the model reads.
+    /// The text for the model.
     pub text: String,
-    /// Whether the call failed. Such a result has no images: Anthropic takes text alone.
+    /// Whether the call failed. A failed result has no images, because Anthropic accepts only text in it.
     pub is_error: bool,
-    /// The images that the model looks at.
+    /// The images for the model.
     pub images: Vec<Media>,
 }
 
 /// An event of a reply.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ModelEvent {
-    /// The model has begun to reply, and with it the provider to count.
+    /// The model has started to reply, and the provider to count tokens.
     Begun,
     /// More text.
     Text(String),
     /// More thinking.
     Reasoning(String),
-    /// The whole reply; nothing follows.
+    /// The complete reply. Nothing follows.
     Completed(AssistantMessage),
 }
 
@@ -177,12 +177,12 @@ pub enum ModelError {
         /// The pause of `Retry-After`.
         retry_after: Option<Duration>,
     },
-    /// 5xx, 529 and errors that a provider reports as overload, also in mid-stream.
+    /// 5xx, 529 and errors that a provider reports as overload, including errors during a stream.
     #[error("the provider is overloaded or failing: {message}")]
     Unavailable {
         /// The pause of `Retry-After`.
         retry_after: Option<Duration>,
-        /// The provider's words, capped.
+        /// The provider's message, with a limited length.
         message: String,
     },
     /// The connection failed, stalled or was cut.
@@ -191,12 +191,12 @@ pub enum ModelError {
     /// The stream stopped before its end, or was silent for too long.
     #[error("the provider's stream broke off")]
     BrokenStream,
-    /// Another 4xx: the request or the key is wrong, and asking again will not help.
+    /// Another 4xx: the request or the key is wrong, and another try would not help.
     #[error("the provider refused the request with status {status}: {message}")]
     Refused {
-        /// HTTP status.
+        /// The HTTP status.
         status: u16,
-        /// The provider's words, capped.
+        /// The provider's message, with a limited length.
         message: String,
     },
     /// The request is larger than the model's context window.
@@ -204,12 +204,12 @@ pub enum ModelError {
     ContextExceeded {
         /// The window in tokens, if the provider names it.
         window: Option<u32>,
-        /// The provider's words, capped.
+        /// The provider's message, with a limited length.
         message: String,
     },
-    /// The circuit breaker of the provider's account is open: the provider was not asked.
+    /// The circuit breaker of the provider's account is open. The provider was not called.
     #[error(
-        "the provider `{provider}` has failed repeatedly and is not asked for another {} s", retry_after.as_secs().max(1)
+        "the provider `{provider}` has failed repeatedly and receives no requests for another {} s", retry_after.as_secs().max(1)
     )]
     CircuitOpen {
         /// The provider.
@@ -217,7 +217,7 @@ pub enum ModelError {
         /// The rest of the pause.
         retry_after: Duration,
     },
-    /// The account may not be used for longer than the caller waits: the provider was not asked.
+    /// The account is paused for longer than the caller waits. The provider was not called.
     #[error(
         "the provider `{provider}` allows no further request for another {} s", retry_after.as_secs().max(1)
     )]
@@ -227,13 +227,13 @@ pub enum ModelError {
         /// The rest of the pause.
         retry_after: Duration,
     },
-    /// The answer is not what the provider's documentation says: a proxy's page, or a line that was damaged.
-    #[error("the provider's answer cannot be read: {0}")]
+    /// The response does not follow the provider's documentation: for example a proxy's page, or a damaged line.
+    #[error("the provider sent an invalid response: {0}")]
     Protocol(String),
 }
 
 impl ModelError {
-    /// Its kind in a word, for operators.
+    /// Returns the kind of the error in one word, for operators.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::RateLimited { .. } => "rate_limited",
@@ -251,7 +251,7 @@ impl ModelError {
     /// Whether the same request may succeed later.
     pub fn is_retryable(&self) -> bool {
         match self {
-            // A request that cannot even be built (a bad base URL, say) never will be.
+            // A request that cannot be built, for example because of a bad base URL, fails each time.
             Self::Transport(error) => !error.is_builder(),
             Self::RateLimited { .. }
             | Self::Unavailable { .. }
@@ -274,7 +274,7 @@ impl ModelError {
         matches!(self, Self::ContextExceeded { .. })
     }
 
-    /// The pause that the provider asked for.
+    /// Returns the pause that the provider requested.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::RateLimited { retry_after } | Self::Unavailable { retry_after, .. } => {

@@ -1,4 +1,4 @@
-//! Files that a model looks at itself, and those that it only hears of.
+//! Files that a model sees directly, and files that are only mentioned to it.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -6,8 +6,8 @@ use shared::provider::MediaKind;
 
 use crate::{Media, ModelError, ModelMessage, Part};
 
-/// Words of a refusal that is about files of a kind. A model takes audio less often than PDF, and
-/// PDF less often than images: the first of them that fits is named by its path from then on.
+/// Words of a refusal that is about a kind of files. Fewer models accept audio than PDF, and fewer accept PDF than
+/// images. The first kind that matches is only mentioned from then on.
 const WORDS: [(MediaKind, &[&str]); 3] = [
     (MediaKind::Audio, &["audio"]),
     (MediaKind::Pdf, &["pdf", "document", "file"]),
@@ -28,7 +28,7 @@ const WORDS_FOR_ALL: [&str; 7] = [
     "maximum size",
 ];
 
-/// Words of a refusal that is about what the model can, and not about one file.
+/// Words of a refusal that is about the abilities of the model, and not about one file.
 const WORDS_FOR_GOOD: [&str; 6] = [
     "support",
     "multimodal",
@@ -38,7 +38,7 @@ const WORDS_FOR_GOOD: [&str; 6] = [
     "must be a string",
 ];
 
-/// The kinds of files that a model looks at itself.
+/// The kinds of files that a model accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AcceptedMedia {
     image: bool,
@@ -46,20 +46,20 @@ pub(super) struct AcceptedMedia {
     audio: bool,
 }
 
-/// The way in which a file goes to a model.
+/// The form in which a file is sent to a model.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum MediaForm {
-    /// With its media type.
+    /// An image, with its media type.
     Image(&'static str),
     Pdf,
-    /// With the name of its format.
+    /// Audio, with the name of its format.
     Audio(&'static str),
-    /// As a text that names it.
+    /// A text that names the file.
     Mention,
 }
 
 impl AcceptedMedia {
-    /// The kinds of the wire format, or of those only the configured ones.
+    /// Returns the kinds of the wire format, limited to the configured ones, if any.
     pub(super) fn of(format: &[MediaKind], configured: Option<&[MediaKind]>) -> Self {
         let takes = |kind| {
             format.contains(&kind) && configured.is_none_or(|configured| configured.contains(&kind))
@@ -88,15 +88,15 @@ impl AcceptedMedia {
         }
     }
 
-    /// The media that can still be shown after a refusal of files; `None` if it is about something
-    /// else. Each time there is less, so asking until there is nothing to correct ends.
+    /// Returns the kinds that remain after a refusal of files, or `None` if the refusal is about something else. Each
+    /// refusal removes a kind, so a loop of corrected requests ends.
     pub(super) fn corrected(self, error: &ModelError, messages: &[ModelMessage]) -> Option<Self> {
         let words = match error {
             ModelError::Refused {
                 status: 400 | 404 | 413 | 415 | 422,
                 message,
             } => message.to_lowercase(),
-            // llama.cpp says 500 to an image without the program's part for images.
+            // llama.cpp returns 500 for an image if it runs without its component for images.
             ModelError::Unavailable { message, .. } => {
                 let words = message.to_lowercase();
                 words.contains("support").then_some(words)?
@@ -111,8 +111,8 @@ impl AcceptedMedia {
         Some(self.without(kind))
     }
 
-    /// Whether a refusal holds for later requests with other files, too. Otherwise it may be about a file that is
-    /// damaged or too large.
+    /// Whether a refusal also applies to later requests with other files. Otherwise it may be about a file
+    /// that is damaged or too large.
     pub(super) fn is_refused_for_good(error: &ModelError) -> bool {
         let (ModelError::Refused { message, .. } | ModelError::Unavailable { message, .. }) = error
         else {
@@ -139,7 +139,7 @@ impl AcceptedMedia {
 }
 
 impl Media {
-    /// The way in which it goes to a model that takes these.
+    /// Returns the form in which the file is sent to a model that accepts these kinds.
     pub(super) fn form(&self, takes: AcceptedMedia) -> MediaForm {
         match self.best_form() {
             MediaForm::Image(_) if !takes.image => MediaForm::Mention,
@@ -173,7 +173,7 @@ impl Media {
         }
     }
 
-    /// The media type without parameters.
+    /// Returns the media type without parameters.
     fn essence(&self) -> &str {
         self.content_type
             .split(';')
@@ -182,20 +182,20 @@ impl Media {
             .trim()
     }
 
-    /// The content as text.
+    /// Returns the content in base64.
     pub(super) fn base64(&self) -> String {
         STANDARD.encode(&self.data)
     }
 
-    /// The text that stands for an image of a result which the model cannot look at.
+    /// Returns the text that replaces an image of a result if the model accepts no images.
     pub(super) fn image_mention(&self) -> String {
         format!(
-            "[This model takes no images: {} is not shown. Rely on what was measured of it.]",
+            "[This model does not support images: {} is not shown. Use its measured values.]",
             self.name
         )
     }
 
-    /// The text that stands for a file which the provider cannot take.
+    /// Returns the text that replaces a file that the provider does not accept.
     pub(super) fn mention(&self) -> String {
         format!(
             "[file {} ({}) is in the workspace]",

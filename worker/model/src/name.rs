@@ -1,4 +1,4 @@
-//! Tool names on the wire: providers take `^[a-zA-Z0-9_-]{1,64}$`, ours have dots.
+//! Tool names on the wire. Providers accept `^[a-zA-Z0-9_-]{1,64}$`, but canonical names contain dots.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -6,19 +6,19 @@ use std::sync::Arc;
 
 use crate::ToolSpec;
 
-/// The longest name that every provider takes.
+/// The maximum length of a name that every provider accepts.
 const MAX_CHARS: usize = 64;
 
-/// The names of one request's tools, there and back. No two tools share a wire name.
+/// The names of one request's tools, in both directions. No two tools share a wire name.
 pub(super) struct ToolNames {
-    /// Canonical name and wire name.
+    /// The canonical name and the wire name of each tool.
     pairs: Vec<(Cow<'static, str>, String)>,
 }
 
 impl ToolNames {
-    /// Gives each tool a wire name: its own if that is safe, or else one made from it.
+    /// Gives each tool a wire name: its own name if that is safe, or else one derived from it.
     pub(super) fn of(tools: &[Arc<ToolSpec>]) -> Self {
-        // Safe names come first, so that no made-up name can take theirs.
+        // Safe names come first, so that no derived name can take one of them.
         let mut taken: HashSet<String> = tools
             .iter()
             .filter(|tool| is_safe(&tool.name))
@@ -38,13 +38,13 @@ impl ToolNames {
         }
     }
 
-    /// The name to send. A name of no tool (the model made it up) is only made safe.
+    /// Returns the name to send. A name that the model invented has no tool and is only made safe.
     pub(super) fn to_wire(&self, name: &str) -> String {
         let pair = self.pairs.iter().find(|(canonical, _)| *canonical == name);
         pair.map_or_else(|| safe(name), |(_, wire)| wire.clone())
     }
 
-    /// The canonical name of what the model wrote; unknown names pass through.
+    /// Returns the canonical name of a name that the model wrote. Unknown names are returned unchanged.
     pub(super) fn to_canonical(&self, name: &str) -> String {
         let pair = self.pairs.iter().find(|(_, wire)| wire == name);
         pair.map_or(name, |(canonical, _)| canonical.as_ref())

@@ -9,7 +9,7 @@ use super::openai::OpenAi;
 use super::script::Script;
 use super::{LanguageModel, LearnedLimits};
 
-/// The model of that name, with its provider's key out of the environment.
+/// Opens the model with this name, with the key of its provider from the environment.
 pub fn open(
     providers: &Providers,
     http: &Client,

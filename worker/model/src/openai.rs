@@ -1,4 +1,4 @@
-//! OpenAI's Chat Completions, which Ollama, vLLM, OpenRouter, Groq and many others speak, too.
+//! OpenAI's Chat Completions API, which Ollama, vLLM, OpenRouter, Groq and many others also support.
 
 mod call;
 mod chunk;
@@ -20,23 +20,23 @@ use crate::name::ToolNames;
 use crate::strict_schema;
 use crate::{LanguageModel, LearnedLimits, ModelError, ModelEvent, ModelRequest, RenderContext};
 
-/// A model behind a Chat Completions API. It has no `Debug`, as it holds the key.
+/// A model behind a Chat Completions API. It has no `Debug`, because it contains the key.
 pub struct OpenAi {
     http: reqwest::Client,
     url: String,
-    /// Empty if the server wants none.
+    /// Empty if the server needs none.
     key: String,
     model_id: String,
     name: String,
     patience: Patience,
     learned: LearnedLimits,
-    /// Corrected when the server refuses it.
+    /// Corrected when the server rejects a part of it.
     dialect: Mutex<Dialect>,
 }
 
 impl OpenAi {
-    /// A model by its id at the server and its `name` for us, `provider/id`. The client must neither
-    /// follow redirects nor limit the time of a whole call.
+    /// Creates a model from its id at the server and its full `name`, `provider/id`. The client must neither follow
+    /// redirects nor limit the time of a whole call.
     pub fn new(
         http: reqwest::Client,
         provider: &Provider,
@@ -57,7 +57,7 @@ impl OpenAi {
         }
     }
 
-    /// The same, sharing what is learned of models.
+    /// Returns the same model, which shares the limits that were learned of models.
     pub(crate) fn learning(self, learned: LearnedLimits) -> Self {
         let mut dialect = self.dialect();
         dialect.takes = learned.takes(&self.name).unwrap_or(dialect.takes);
@@ -68,7 +68,7 @@ impl OpenAi {
         }
     }
 
-    /// The body of a request.
+    /// Returns the body of a request.
     pub(super) fn body(&self, request: &ModelRequest<'_>) -> Value {
         let dialect = self.dialect();
         let addressee = RenderContext {
@@ -84,7 +84,7 @@ impl OpenAi {
         *self.dialect.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks, and if the server does not know a parameter or cannot take a file or the cap, once more without it.
+    /// Sends a request. If the server rejects a parameter, a file or the cap, sends it again without it.
     async fn ask(&self, mut request: ModelRequest<'_>) -> Result<Events, ModelError> {
         request.max_tokens = self.learned.cap(&self.name, request.max_tokens);
         loop {

@@ -1,4 +1,4 @@
-//! For tests: recorded streams, played to a fold in chunks of any size.
+//! Recorded streams for tests, replayed to a fold in chunks of any size.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::http::{self, Patience};
 use crate::reply::{self, Fold};
 use crate::{ModelError, ModelEvent};
 
-/// Plays a stream of `data` lines in chunks of that many bytes.
+/// Replays a stream of `data` lines in chunks of `chunk` bytes.
 pub(super) async fn replay(
     fold: impl Fold,
     lines: &[&str],
@@ -44,8 +44,8 @@ async fn replay_wire(
         .await
 }
 
-/// Plays a whole reply in chunks of many sizes, which must not matter, and tells its deltas (thoughts
-/// in parentheses) and the completed message.
+/// Replays a complete reply in chunks of many sizes, which must not matter. Returns its deltas (thoughts in
+/// parentheses) and the completed message.
 pub(super) async fn replay_whole<F: Fold>(
     fold: impl Fn() -> F,
     lines: &[&str],
@@ -71,13 +71,13 @@ pub(super) async fn replay_whole<F: Fold>(
     (deltas.collect(), message)
 }
 
-/// Plays a stream that must end with an error.
+/// Replays a stream that must end with an error.
 pub(super) async fn replay_broken(fold: impl Fold, lines: &[&str]) -> ModelError {
     replay(fold, lines, 10).await.pop().unwrap().unwrap_err()
 }
 
-/// Plays the recorded streams of a folder. In each, comments that begin with `:=` are the
-/// expected events. Returns the number of streams.
+/// Replays the recorded streams of a folder. In each, comments that start with `:=` are the expected events.
+/// Returns the number of streams.
 pub(super) async fn replay_samples<F: Fold>(fold: impl Fn() -> F, folder: &str) -> usize {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     let files = std::fs::read_dir(folder).unwrap();
@@ -97,7 +97,7 @@ pub(super) async fn replay_samples<F: Fold>(fold: impl Fn() -> F, folder: &str) 
     count
 }
 
-/// The recorded reply, line by line: deltas as far as they are not in the message, then the message.
+/// Returns the recorded reply as lines: the completed message, or the text so far with the error.
 fn heard(events: Vec<Result<ModelEvent, ModelError>>) -> String {
     let (mut text, mut thoughts) = (String::new(), String::new());
     let mut heard = String::new();

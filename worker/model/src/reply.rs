@@ -1,4 +1,4 @@
-//! A reply in the making: a provider's events go in, what the model says comes out.
+//! The conversion of a provider's events to the events of a reply.
 
 use std::collections::VecDeque;
 
@@ -12,14 +12,15 @@ use crate::{ModelError, ModelEvent, failure};
 
 /// The decoder of one wire format's events.
 pub(super) trait Fold: Send {
-    /// Takes the data of one event and hands out what it says; [`ModelEvent::Completed`] ends it.
+    /// Takes the data of one event, and appends the resulting events to `out`.
+    /// [`ModelEvent::Completed`] ends the reply.
     fn take(&mut self, data: &str, out: &mut VecDeque<ModelEvent>) -> Result<(), ModelError>;
 
-    /// The stream ended before the reply was completed: the reply, if it is whole all the same.
+    /// Handles the end of the stream before the reply was completed. Returns the reply if it is complete nevertheless.
     fn end(&mut self) -> Result<AssistantMessage, ModelError>;
 }
 
-/// Streams what the model says in the events of a call. `key` never shows in an error.
+/// Streams the events of a reply from the events of a call. `key` never appears in an error.
 pub(super) fn stream<'a>(
     key: &'a str,
     call: impl Future<Output = Result<Events, ModelError>> + Send + 'a,
@@ -76,7 +77,7 @@ impl<F: Fold> Folding<F> {
                     }
                     continue;
                 }
-                // What breaks after the reply is whole does it no harm.
+                // An error after a complete reply is ignored.
                 Some(Err(error)) => self.fold.end().map_err(|_| error)?,
                 None => self.fold.end()?,
             };
@@ -85,7 +86,7 @@ impl<F: Fold> Folding<F> {
         Ok(None)
     }
 
-    /// The event with whole characters; `None` if it has to wait for the other half of one.
+    /// Returns the event with complete characters, or `None` if it must wait for the other half of a character.
     fn joined(&mut self, event: ModelEvent) -> Option<ModelEvent> {
         match event {
             ModelEvent::Begun => Some(event),
@@ -108,7 +109,7 @@ impl<F: Fold> Folding<F> {
     }
 }
 
-/// The event with this text, if there is any.
+/// Returns the event with this text, or `None` if the text is empty.
 pub(super) fn shown(kind: fn(String) -> ModelEvent, text: String) -> Option<ModelEvent> {
     (!text.is_empty()).then(|| kind(text))
 }

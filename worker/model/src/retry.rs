@@ -9,33 +9,34 @@ use tokio::time::sleep;
 
 use crate::{LanguageModel, ModelError, ModelEvent, ModelRequest};
 
-/// The most times that one request is sent; the error of the last is the caller's.
+/// The maximum number of times that one request is sent. The last error is returned to the caller.
 const MAX_TRIES: u32 = 5;
 
-/// The longest random wait before the second try, doubled for each further one.
+/// The maximum random wait before the second try. It doubles for each further try.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// The longest wait, even if the provider asks for more: the caller knows better what to do then.
+/// The maximum wait that a provider can request. Beyond it, the caller decides what to do.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// A try that failed.
+/// A failed try.
 pub struct Failed<'e> {
     /// The error.
     pub error: &'e ModelError,
-    /// The place of the model that was asked.
+    /// The index of the model that was called.
     pub model: usize,
-    /// The place of the model that is asked next, at once, because this one is out of reach.
+    /// The index of the model that is called next, without a wait, because this one is unreachable.
     pub fallback: Option<usize>,
-    /// The number of the try, from 1. Models that are asked one after the other are one try.
+    /// The number of the try, from 1. Calls of several models in sequence are one try.
     pub tries: u32,
-    /// The wait before the next; `None` if there is none.
+    /// The wait before the next call, or `None` if there is none.
     pub wait: Option<Duration>,
-    /// Whether the model had begun to reply.
+    /// Whether the model had started to reply.
     pub had_begun: bool,
 }
 
 impl Failed<'_> {
-    /// Whether its provider may charge for it: all but what it declined before it began, or never got.
+    /// Whether the provider may charge for the try. It does not if it declined the request before a
+    /// reply or never received it.
     pub fn may_be_billed(&self) -> bool {
         self.had_begun
             || match self.error {
@@ -51,14 +52,15 @@ impl Failed<'_> {
     }
 }
 
-/// Receives each failed try, and returns whether there may be another.
+/// Receives each failed try, and returns whether another call is allowed.
 pub type TryReport<'a> = dyn Fn(Failed<'_>) -> BoxFuture<'a, bool> + Send + Sync + 'a;
 
-/// Streams one reply of the first model, as [`LanguageModel::stream`] does. If that is out of reach before it begins,
-/// the next is asked at once. After the last, and after errors that may pass, the first is asked again.
+/// Streams one reply of the first model, like [`LanguageModel::stream`]. If a model is unreachable before its reply
+/// starts, the next model is called immediately. After the last model, and after errors that may be temporary, the
+/// first model is called again.
 ///
-/// Deltas may end early if a stream broke and the next reply began with other words, but the completed message is
-/// always that of one whole reply. `report` hears of each error before the wait for the next try.
+/// Deltas may end early if a stream broke and the next reply started with a different text, but the completed message
+/// is always that of one complete reply. `report` receives each error before the wait for the next try.
 pub fn stream<'a>(
     models: &'a [&'a dyn LanguageModel],
     request: ModelRequest<'a>,
@@ -84,7 +86,7 @@ pub fn stream<'a>(
 
 struct Asking<'a> {
     models: &'a [&'a dyn LanguageModel],
-    /// The place of the model that is asked.
+    /// The index of the model that is called.
     model: usize,
     request: ModelRequest<'a>,
     report: &'a TryReport<'a>,
@@ -160,15 +162,15 @@ impl Asking<'_> {
     }
 }
 
-/// The wait after so many tries: what the provider asked for, plus a random part of the backoff, so that workers that
-/// were refused together do not come back together.
+/// Returns the wait after `tries` tries: the wait that the provider requested, plus a random part of the backoff, so
+/// that workers that were refused together do not try again together.
 fn wait_after(tries: u32, retry_after: Option<Duration>) -> Duration {
     let backoff = FIRST_WAIT * 2_u32.pow(tries - 1);
     let asked = retry_after.unwrap_or_default().min(MAX_WAIT);
     asked + backoff.mul_f64(rand::rng().random_range(0.0..1.0))
 }
 
-/// The text of one kind of delta that was shown, and how far the current try repeats it.
+/// The text of one kind of delta that was shown, and how much of it the current try has repeated.
 #[derive(Default)]
 struct ShownText {
     text: String,
@@ -182,7 +184,7 @@ impl ShownText {
         self.diverged = false;
     }
 
-    /// The part of a delta that lies beyond what was shown.
+    /// Returns the part of a delta beyond the text that was shown.
     fn unseen(&mut self, delta: String) -> Option<String> {
         if self.diverged {
             return None;

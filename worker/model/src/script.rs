@@ -1,4 +1,4 @@
-//! `script/bash`: a model that needs no network and invents nothing. It runs the prompt's own commands.
+//! `script/bash`: a model without network access, which runs the commands in the prompt.
 
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
@@ -10,9 +10,9 @@ use shared::tool::ToolName;
 
 use super::{LanguageModel, ModelError, ModelEvent, ModelMessage, ModelRequest, Part, ToolResult};
 
-/// Takes the prompt's fenced blocks one after the other: a `bash` block is a command, one that says `call`
-/// and the name of a tool has the arguments of that tool as JSON. Then come its lines `output: chart.png`, and
-/// then it answers with what the last block brought. A step that fails is the last.
+/// Runs the prompt's fenced blocks in order. A `bash` block is a command. A block marked `call` with the name of a
+/// tool contains the arguments of that tool as JSON. The prompt's lines `output: chart.png` come next. The script
+/// then answers with the result of the last block. A step that fails is the last.
 pub(super) struct Script;
 
 impl LanguageModel for Script {
@@ -20,7 +20,7 @@ impl LanguageModel for Script {
         true
     }
 
-    /// Its answer is what its last command has printed.
+    /// The answer is the output of the last command.
     fn constrains_output(&self, _: &Value) -> bool {
         true
     }
@@ -138,7 +138,7 @@ fn answer(steps: &[(String, Value)], results: &[&ToolResult]) -> String {
     }
 }
 
-/// The output of a command, out of the result of `shell.exec`; other results as they are.
+/// Returns the output of a command from the result of `shell.exec`. Other results are returned unchanged.
 fn printed(result: &str) -> String {
     let reply = match serde_json::from_str::<Value>(result) {
         Ok(reply) if reply.get("stdout").is_some() => reply,
@@ -160,7 +160,7 @@ fn printed(result: &str) -> String {
     }
 }
 
-/// The calls that a prompt asks for: its blocks in order, then its outputs.
+/// Returns the calls that a prompt requests: its blocks in order, then its outputs.
 fn steps(prompt: &str) -> Vec<(String, Value)> {
     let (mut blocks, mut outputs) = (Vec::new(), Vec::new());
     let mut lines = prompt.lines();
@@ -179,7 +179,7 @@ fn steps(prompt: &str) -> Vec<(String, Value)> {
     blocks.into_iter().chain(outputs).collect()
 }
 
-/// The call that a fenced block is, by what stands beside its fence.
+/// Returns the call in a fenced block, according to the text beside its fence.
 fn step(info: &str, block: String) -> Option<(String, Value)> {
     let mut words = info.split_whitespace();
     match (words.next()?, words.next()) {
@@ -187,7 +187,7 @@ fn step(info: &str, block: String) -> Option<(String, Value)> {
             let tool = ToolName::ShellExec.as_str().to_owned();
             Some((tool, json!({"command": block})))
         }
-        // What is no JSON is refused by the tool, with words for it.
+        // The tool rejects invalid JSON with a clear error.
         ("call", Some(tool)) => {
             let input = serde_json::from_str(&block).unwrap_or(Value::String(block));
             Some((tool.to_owned(), input))
@@ -201,7 +201,7 @@ fn opening_fence(line: &str) -> Option<&str> {
     (ticks >= 3).then(|| &line[..ticks])
 }
 
-/// The path of a line `output: chart.png`. The kind may be named, as in `output image: chart.png`.
+/// Returns the path in a line `output: chart.png`. The line may name the kind, as in `output image: chart.png`.
 fn output_line(line: &str) -> Option<&str> {
     let (kind, path) = line.trim().strip_prefix("output")?.split_once(':')?;
     let kind = kind.trim();

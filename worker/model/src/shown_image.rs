@@ -5,20 +5,20 @@ use image::{DynamicImage, ImageDecoder, Rgba, RgbaImage, imageops};
 
 use crate::image_scaling::{NoPicture, Picture, decoded, jpeg, open, png, scaling};
 
-/// The longest edge: providers scale larger images down.
+/// The longest edge of an image. Providers scale larger images down.
 pub const MAX_EDGE: u32 = 1568;
 
-/// The largest file. Many images may be in one request.
+/// The maximum size of an image in bytes. One request may contain many images.
 const MAX_BYTES: usize = 512 * 1024;
 
-/// Runs work on images, which takes memory and time, when few others run.
+/// Runs work on images, which takes memory and time, with limited concurrency.
 pub async fn work<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, NoPicture> + Send + 'static,
 ) -> Result<T, NoPicture> {
     scaling(work).await
 }
 
-/// The first picture of a PNG, JPEG, GIF or WebP file, upright and on white, if it needs no more memory than one may.
+/// Decodes the first picture of a PNG, JPEG, GIF or WebP file, upright and on white. Fails if it needs too much memory.
 pub fn decode(data: Bytes) -> Result<DynamicImage, NoPicture> {
     let (mut decoder, _) = open(data)?;
     let orientation = decoder.orientation()?;
@@ -33,7 +33,7 @@ pub fn decode(data: Bytes) -> Result<DynamicImage, NoPicture> {
     Ok(DynamicImage::from(paper).into_rgb8().into())
 }
 
-/// The image as a model gets it: as PNG, which is exact, unless that is too large.
+/// Encodes the image for a model: as PNG, which is exact, unless that is too large.
 pub fn encode(image: &DynamicImage) -> Result<Picture, NoPicture> {
     let mut edge = image.width().max(image.height());
     let scaled;
@@ -47,7 +47,7 @@ pub fn encode(image: &DynamicImage) -> Result<Picture, NoPicture> {
     if picture.data.len() > MAX_BYTES {
         picture = jpeg(image)?;
     }
-    // Noise is large at any quality.
+    // Noise stays large at any quality.
     while picture.data.len() > MAX_BYTES {
         edge /= 2;
         picture = jpeg(&image.thumbnail(edge, edge))?;

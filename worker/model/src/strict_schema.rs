@@ -1,11 +1,11 @@
-//! The JSON Schemas that providers can constrain a message to.
+//! The JSON Schemas to which providers can constrain a message.
 
 use serde_json::Value;
 use shared::provider::Provider;
 
 use crate::vendor;
 
-/// The deepest schema.
+/// The maximum depth of a schema.
 const MAX_DEPTH: usize = 10;
 /// The keywords that all providers support.
 const KEYWORDS: [&str; 9] = [
@@ -19,17 +19,18 @@ const KEYWORDS: [&str; 9] = [
     "required",
     "type",
 ];
-/// Keywords that describe and constrain nothing.
+/// Keywords that constrain nothing.
 const ANNOTATIONS: [&str; 3] = ["title", "$schema", "$comment"];
 
-/// Whether a message to the provider's models can have a schema: as configured, or else for the vendor's own hosts.
+/// Whether messages of the provider's models can be constrained to a schema: as configured, or else only
+/// on the vendor's own hosts.
 pub(crate) fn is_offered(provider: &Provider, vendors: &[&str]) -> bool {
     let configured = provider.structured_output;
     configured.unwrap_or_else(|| vendor::is_host_of(&provider.base_url, vendors))
 }
 
-/// Whether the schema is in the part of JSON Schema that all providers support: an object whose properties are all
-/// required, at every level, and no bounds or patterns.
+/// Whether the schema uses only the part of JSON Schema that all providers support: an object whose properties are
+/// all required, at every level, without bounds or patterns.
 pub(crate) fn is_strict(schema: &Value) -> bool {
     schema["type"] == "object" && schema.get("anyOf").is_none() && is_supported(schema, MAX_DEPTH)
 }

@@ -1,8 +1,9 @@
 //! Characters that a stream splits over two JSON strings.
 //!
-//! A server that cuts text by UTF-16 units, as JavaScript does, may end one piece with the first half of a surrogate
-//! pair (`"\ud83c"`) and begin the next with the second. JSON allows that, but a Rust string cannot hold a half. So a
-//! half becomes a stand-in of two characters when it is parsed, and the halves are joined when they have met.
+//! A server that cuts text by UTF-16 units, as JavaScript does, may end one piece with the first half of a
+//! surrogate pair (`"\ud83c"`) and start the next piece with the second half. JSON allows that, but a Rust string
+//! cannot contain a half. The parser therefore replaces a half with a stand-in of two characters, and the halves
+//! are joined when both have arrived.
 
 use std::char::{REPLACEMENT_CHARACTER, decode_utf16};
 
@@ -12,12 +13,12 @@ use shared::message::{AssistantMessage, Block};
 
 /// The first character of a stand-in: a noncharacter, which no text should contain.
 const MARK: char = '\u{fdd0}';
-/// The second character is the half plus this, a private-use character.
+/// The difference between the second character of a stand-in, which is a private-use character, and the half.
 const OFFSET: u32 = 0xF_0000;
-/// Length of `\ud83c`.
+/// The length of `\ud83c`.
 const ESCAPE_BYTES: usize = 6;
 
-/// Parses JSON in which halves of surrogate pairs may stand alone.
+/// Parses JSON that may contain single halves of surrogate pairs.
 pub(super) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Error> {
     serde_json::from_str(json).or_else(|error| match with_stand_ins(json) {
         Some(json) => serde_json::from_str(&json),
@@ -25,7 +26,7 @@ pub(super) fn parse<T: DeserializeOwned>(json: &str) -> Result<T, serde_json::Er
     })
 }
 
-/// Joins the halves in a text. U+FFFD replaces a half that stands alone.
+/// Joins the halves in a text. U+FFFD replaces a single half.
 pub(super) fn join(text: String) -> String {
     if !text.contains(MARK) {
         return text;
@@ -71,7 +72,7 @@ pub(super) struct Joiner {
 }
 
 impl Joiner {
-    /// Takes a piece and returns what can be shown now, which may be nothing.
+    /// Adds a piece. Returns the text that can be shown now, which may be empty.
     pub(super) fn push(&mut self, piece: String) -> String {
         let mut text = piece;
         if !self.held.is_empty() {
@@ -85,7 +86,7 @@ impl Joiner {
         join(text)
     }
 
-    /// Returns what is left at the end of the text.
+    /// Returns the rest at the end of the text.
     pub(super) fn finish(&mut self) -> String {
         join(std::mem::take(&mut self.held))
     }
@@ -104,7 +105,7 @@ fn join_value(value: &mut Value) {
     }
 }
 
-/// The JSON with stand-ins for the halves that stand alone; `None` if there are none.
+/// Returns the JSON with stand-ins for single halves, or `None` if there are no single halves.
 fn with_stand_ins(json: &str) -> Option<String> {
     let mut text = String::with_capacity(json.len());
     let mut has_any = false;
@@ -125,7 +126,7 @@ fn with_stand_ins(json: &str) -> Option<String> {
                     0
                 }
             }
-            // Both characters of `\\`, so that what follows is not taken for an escape.
+            // Both characters of `\\`, so that the second one does not start an escape.
             _ => rest.char_indices().nth(2).map_or(rest.len(), |(at, _)| at),
         };
         text.push_str(&rest[..kept]);
@@ -135,14 +136,14 @@ fn with_stand_ins(json: &str) -> Option<String> {
     has_any.then_some(text)
 }
 
-/// The UTF-16 unit of the escape that the JSON begins with.
+/// Returns the UTF-16 unit of the escape at the start of the JSON.
 fn escaped(json: &str) -> Option<u16> {
     let digits = json.strip_prefix("\\u")?.get(..4)?;
     let is_hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
     is_hex.then(|| u16::from_str_radix(digits, 16).ok())?
 }
 
-/// The half whose stand-in the text begins with, and what follows it.
+/// Returns the half whose stand-in is at the start of the text, and the rest of the text.
 fn half(text: &str) -> Option<(u16, &str)> {
     let mut chars = text.strip_prefix(MARK)?.chars();
     let unit = u32::from(chars.next()?).checked_sub(OFFSET)?;
@@ -160,7 +161,7 @@ fn char_of(first: u16, second: u16) -> Option<char> {
 mod tests {
     use super::*;
 
-    /// The texts that the pieces, each a JSON string, show one by one, and at their end.
+    /// Returns the text that is shown after each piece and at the end. Each piece is the content of a JSON string.
     fn shown(pieces: &[&str]) -> Vec<String> {
         let mut joiner = Joiner::default();
         let mut shown: Vec<_> = pieces
@@ -195,7 +196,7 @@ mod tests {
     #[test]
     fn what_only_looks_like_a_half_stays_as_it_is() {
         assert_eq!(shown(&[r"\\ud83c", r"\\udf89"]), [r"\ud83c", r"\udf89", ""]);
-        // The other half makes the whole string take the longer way.
+        // The single half makes the parser use stand-ins for the whole string.
         assert_eq!(shown(&[r"\\ud83c \ud83c"]), [r"\ud83c ", "\u{fffd}"]);
         assert_eq!(
             shown(&["\u{fdd0}\u{fd83c} \u{fdd0}x"]).concat(),

@@ -9,9 +9,9 @@ use crate::anthropic::Anthropic;
 use crate::openai::OpenAi;
 use crate::{ModelMessage, ModelRequest, ToolSpec};
 
-/// A client such as the worker has.
+/// Creates a client like that of the worker.
 pub(crate) fn client() -> reqwest::Client {
-    // Another test may have been first.
+    // Another test may have installed it already.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .no_proxy()
@@ -19,7 +19,7 @@ pub(crate) fn client() -> reqwest::Client {
         .expect("a client without a proxy can be built")
 }
 
-/// A wire, with the model that renders for it.
+/// A wire format, with the model that renders for it.
 pub enum Wire {
     /// The Messages API.
     Anthropic(Anthropic),
@@ -28,7 +28,7 @@ pub enum Wire {
 }
 
 impl Wire {
-    /// Both, for models of these names.
+    /// Creates both wire formats, for models with these names.
     pub fn both(anthropic: &str, openai: &str) -> [Self; 2] {
         let provider = |kind| Provider::new(kind, "http://127.0.0.1:1/v1".into(), None);
         let (one, other) = (
@@ -41,7 +41,7 @@ impl Wire {
         ]
     }
 
-    /// Renders a request with these messages, and says what its provider would refuse.
+    /// Renders a request with these messages. Returns the faults for which its provider would reject it.
     pub fn faults(&self, messages: &[ModelMessage]) -> Vec<String> {
         let tools = [Arc::new(ToolSpec {
             name: "file.read".into(),

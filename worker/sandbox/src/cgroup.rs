@@ -1,8 +1,7 @@
-//! Cgroups (cgroups(7)) of commands: of version 2 where a subtree was delegated to the worker, else of version 1
-//! where the worker may make some in its own.
+//! Cgroups (cgroups(7)) of commands: version 2 if a subtree was delegated to the worker, else version 1 if the worker
+//! can create cgroups in its own.
 //!
-//! They keep limits on memory and processes better than anything else does. Where there is none, rlimits and a watch
-//! keep them.
+//! They enforce limits on memory and processes best. Without them, rlimits and the limit watchdog do.
 
 mod v1;
 mod v2;
@@ -18,16 +17,16 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::spec::{CommandEnd, Limit, SandboxLimits};
 
-/// The prefix of the names of commands' cgroups. The number of their worker follows.
+/// The prefix of the cgroup names of commands. The worker's process id follows.
 const COMMAND: &str = "command-";
-/// Processes and threads of a cgroup beyond those that a command may have by its rlimit: there must be room for those
-/// that look after it, whatever it does.
+/// Processes and threads that a cgroup allows beyond the rlimit of the command. They leave room for the processes that
+/// supervise the command.
 const SPARE_PROCESSES: u64 = 96;
-/// Tries to remove a cgroup whose last process is still on its way out: 10 s, for it may have much memory to give back.
+/// Attempts to remove a cgroup whose last process is still exiting: 10 s, because it may have much memory to free.
 const REMOVALS: u32 = 1000;
 const REMOVAL_PAUSE: Duration = Duration::from_millis(10);
 
-/// The place where a worker makes the cgroups of its sandboxes.
+/// The parent cgroups of a worker's sandboxes.
 #[derive(Clone)]
 pub(super) struct Cgroups {
     version: Version,
@@ -35,7 +34,7 @@ pub(super) struct Cgroups {
     next: Arc<AtomicU64>,
 }
 
-/// One sandbox's.
+/// The cgroup of one sandbox.
 pub(super) struct Cgroup {
     version: Version,
     directories: CgroupDirectories,
@@ -48,7 +47,7 @@ enum Version {
     V2,
 }
 
-/// The path of a cgroup for each controller: with version 2 both are one.
+/// The path of a cgroup for each controller. With version 2 both paths are the same.
 #[derive(Clone)]
 struct CgroupDirectories {
     memory: PathBuf,
@@ -60,22 +59,22 @@ struct CgroupDirectories {
 struct Counted {
     cpu_micros: u64,
     peak_memory_bytes: u64,
-    /// Memory that was still held: files that the system may drop from its cache.
+    /// Memory that was still charged: cached files that the kernel can drop.
     memory_bytes: u64,
 }
 
 impl Cgroups {
-    /// Those of this worker, if it may make any.
+    /// Returns the parent cgroups of this worker, if it can create any.
     pub(super) fn take() -> Option<Self> {
         let taken = match v2::take() {
             Ok(root) => Ok((Version::V2, root)),
             Err(error) => {
-                tracing::debug!(%error, "no cgroups of version 2");
+                tracing::debug!(%error, "cgroup v2 is not available");
                 v1::take().map(|parents| (Version::V1, parents))
             }
         };
         let (version, parents) = taken
-            .inspect_err(|error| tracing::debug!(%error, "no cgroups of version 1"))
+            .inspect_err(|error| tracing::debug!(%error, "cgroup v1 is not available"))
             .ok()?;
         for parent in parents.all() {
             remove_left_behind(parent);
@@ -88,7 +87,7 @@ impl Cgroups {
         })
     }
 
-    /// Makes one for a sandbox.
+    /// Creates the cgroup of a sandbox.
     pub(super) fn create(&self, limits: &SandboxLimits) -> io::Result<Cgroup> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let name = format!("{COMMAND}{}-{number}", std::process::id());
@@ -116,15 +115,15 @@ impl CgroupDirectories {
         }
     }
 
-    /// Each once.
+    /// Returns each directory once.
     fn all(&self) -> impl Iterator<Item = &Path> {
         let pids = (self.pids != self.memory).then_some(&*self.pids);
         std::iter::once(&*self.memory).chain(pids)
     }
 
-    /// Kills all processes in it.
+    /// Kills all processes in the cgroup.
     fn kill(&self) {
-        // Of older kernels and of version 1 they die one by one.
+        // Older kernels and version 1 have no `cgroup.kill`, so the processes are killed one by one.
         if fs::write(self.memory.join("cgroup.kill"), "1").is_ok() {
             return;
         }
@@ -132,25 +131,26 @@ impl CgroupDirectories {
             let processes = processes(directory).unwrap_or_default();
             let numbers = processes.iter().filter_map(|process| process.parse().ok());
             for process in numbers.filter_map(Pid::from_raw) {
-                // It may have ended by itself.
+                // The process may have exited already.
                 let _ = kill_process(process, Signal::KILL);
             }
         }
     }
 }
 
-/// The numbers of those that are in it, and in none below it.
+/// Returns the ids of the processes in this cgroup, without those in the cgroups below it.
 fn processes(cgroup: &Path) -> io::Result<Vec<String>> {
     let text = fs::read_to_string(cgroup.join("cgroup.procs"))?;
     Ok(text.lines().map(str::to_owned).collect())
 }
 
-/// Removes what workers left that were killed.
+/// Removes the cgroups of workers that were killed.
 fn remove_left_behind(root: &Path) {
     let Ok(entries) = fs::read_dir(root) else {
         return;
     };
-    // Of a worker that had our number, too; we have not begun. One that lives removes its own.
+    // A cgroup with the id of this process is from an earlier worker, because this one has created none yet. A running
+    // worker removes its own cgroups.
     let own = std::process::id().to_string();
     let is_left = |worker: &str| worker == own || !Path::new("/proc").join(worker).exists();
     for entry in entries.filter_map(Result::ok) {
@@ -171,15 +171,15 @@ fn remove_left_behind(root: &Path) {
 }
 
 impl Cgroup {
-    /// The directories whose `cgroup.procs` a process writes itself to.
+    /// The directories in which a process writes its id to `cgroup.procs` to join.
     pub(super) fn directories(&self) -> Vec<PathBuf> {
         self.directories.all().map(Path::to_owned).collect()
     }
 
-    /// Says what the cgroup knows better than the process that looked after the command.
+    /// Fills in the values that the cgroup knows better than the supervisor of the command.
     pub(super) fn complete(&mut self, ended: &mut CommandEnd) {
         let memory = &self.directories.memory;
-        // The processor has a hierarchy of its own in version 1.
+        // With version 1 this file is missing here, because the CPU controller has a separate hierarchy.
         if let Some(micros) = value(memory, "cpu.stat", "usage_usec") {
             let before = std::mem::replace(&mut self.before.cpu_micros, micros);
             ended.cpu = Duration::from_micros(micros.saturating_sub(before));
@@ -193,7 +193,7 @@ impl Cgroup {
             Version::V2 => ("memory.peak", "memory.current", "memory.events"),
         };
         if let Some(peak) = number(memory, peak) {
-            // The highest of all commands until now. If it was an earlier one's, what is told of this one stays.
+            // The peak covers all commands so far. If an earlier command set it, the reported value stays.
             if peak > self.before.peak_memory_bytes {
                 ended.peak_memory_bytes = peak.saturating_sub(self.before.memory_bytes);
                 self.before.peak_memory_bytes = peak;
@@ -206,7 +206,8 @@ impl Cgroup {
         }
     }
 
-    /// The end of a command that the kernel killed with all its processes, also the one that would have reported it.
+    /// Returns the end of a command that the kernel killed with all its processes, including the supervisor that would
+    /// have reported it.
     pub(super) fn killed(&mut self) -> Option<CommandEnd> {
         let mut ended = CommandEnd {
             exit_code: None,
@@ -218,7 +219,7 @@ impl Cgroup {
         (ended.limit == Some(Limit::Memory)).then_some(ended)
     }
 
-    /// Kills whatever is left, and removes it.
+    /// Kills all remaining processes and removes the cgroup.
     pub(super) async fn remove(self) {
         for _ in 0..REMOVALS {
             self.directories.kill();
@@ -226,7 +227,7 @@ impl Cgroup {
                 fs::remove_dir(directory)
                     .is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
             };
-            // All of them, whatever comes of the first.
+            // Tries all directories, even if the first one is busy.
             if self.directories.all().filter(|it| is_busy(it)).count() == 0 {
                 return;
             }
@@ -238,7 +239,7 @@ impl Cgroup {
 }
 
 impl Drop for Cgroup {
-    /// For a sandbox that never began: no process is in it.
+    /// Removes the cgroup of a sandbox that never started. It contains no process.
     fn drop(&mut self) {
         for directory in self.directories.all() {
             let _ = fs::remove_dir(directory);
@@ -246,13 +247,13 @@ impl Drop for Cgroup {
     }
 }
 
-/// The number that a file has.
+/// Returns the number in a file that contains only this number.
 fn number(directory: &Path, file: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     text.trim().parse().ok()
 }
 
-/// A number of a file with a name and a number a line.
+/// Returns the number for `name` in a file that has one name and number per line.
 fn value(directory: &Path, file: &str, name: &str) -> Option<u64> {
     let text = fs::read_to_string(directory.join(file)).ok()?;
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -269,7 +270,7 @@ mod tests {
     #[tokio::test]
     async fn what_takes_more_memory_than_its_cgroup_of_version_1_allows_is_killed_and_that_is_told()
     {
-        // Of version 2 none is made here: that would move the process that tests.
+        // Version 2 is not tested here, because it would move the test process to another cgroup.
         let Ok(parents) = v1::take() else {
             return;
         };
@@ -284,7 +285,7 @@ mod tests {
         };
         let mut cgroup = cgroups.create(&limits).unwrap();
         let [memory, pids] = [0, 1].map(|index| cgroup.directories()[index].clone());
-        // It keeps the only line that it reads.
+        // `tail` buffers its input until a line ends, and /dev/zero has no line end.
         let script = "for i in \"$@\"; do echo 0 > $i/cgroup.procs; done; exec tail -n 1";
         let zeros = std::fs::File::open("/dev/zero").unwrap();
         let ended = Command::new("sh")
@@ -327,7 +328,7 @@ mod tests {
             (ended.cpu.as_micros(), ended.peak_memory_bytes)
         };
         assert_eq!(told(1000, 500, 40), (1000, 500));
-        // It had less than the first, and how much only the one that looked after it knows.
+        // The second command used less memory than the first, so only the supervisor knows its peak.
         assert_eq!(told(1300, 500, 60), (300, 7));
         assert_eq!(told(1310, 900, 60), (10, 840));
     }

@@ -10,18 +10,18 @@ use rustix::net::{
     sendmsg, socketpair,
 };
 
-/// Descriptors that may come with one message, as many as the kernel allows.
+/// The maximum number of descriptors per message, which is the kernel's limit.
 const MAX_DESCRIPTORS: usize = 253;
-/// The longest message.
+/// The maximum size of a message.
 const MAX_BYTES: usize = 4096;
 
-/// A message as it came.
+/// A received message.
 pub(super) struct ChannelMessage {
     pub(super) bytes: Vec<u8>,
     pub(super) descriptors: Vec<OwnedFd>,
 }
 
-/// Both ends of a channel.
+/// Creates both ends of a channel.
 pub(super) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok(socketpair(
         AddressFamily::UNIX,
@@ -51,7 +51,7 @@ pub(super) fn send(
     Ok(())
 }
 
-/// The next message; `None` when the other end is gone.
+/// Returns the next message, or `None` when the other end is closed.
 pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<ChannelMessage>> {
     let mut bytes = vec![0; MAX_BYTES];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
@@ -63,7 +63,7 @@ pub(super) fn receive(channel: impl AsFd) -> io::Result<Option<ChannelMessage>> 
         RecvFlags::CMSG_CLOEXEC,
     );
     let received = match received {
-        // A peer that died with something unread.
+        // The peer died before it read all messages.
         Err(rustix::io::Errno::CONNRESET) => return Ok(None),
         received => received?,
     };

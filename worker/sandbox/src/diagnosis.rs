@@ -1,4 +1,4 @@
-//! The diagnosis of a machine that cannot have a sandbox, with the remedy for its operator.
+//! The diagnosis for a machine that cannot run sandboxes, with a remedy for its operator.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use shared::sandbox::Isolation;
 
 use super::spec::{SetupFailed, SetupStep};
 
-/// A sandbox cannot be had here, or not one that holds.
+/// The error that this machine cannot run a sandbox, or not a safe one.
 #[derive(Debug, thiserror::Error)]
 #[error("commands cannot be confined on this machine: {reason}\n\n{remedy}")]
 pub struct Unavailable {
@@ -29,19 +29,19 @@ impl From<SetupFailed> for Unavailable {
 }
 
 impl Unavailable {
-    /// It was set up, and something that it should have kept in got out.
+    /// The sandbox was set up, but the self-test escaped from it.
     pub(super) fn leaks(isolation: Isolation, holes: &str) -> Self {
         let remedy = match isolation {
             Isolation::Landlocked => OLD_LANDLOCK,
-            _ => "That should be impossible: please report it with the kernel's version.",
+            _ => "This should not happen: please report it with the kernel version.",
         };
         Self {
-            reason: format!("a sandbox was set up, but these got out of it: {holes}"),
+            reason: format!("a sandbox was set up, but its self-test found problems: {holes}"),
             remedy: remedy.to_owned(),
         }
     }
 
-    /// Something of ours failed.
+    /// A failure outside of the setup steps.
     pub(super) fn other(error: &anyhow::Error) -> Self {
         let is_denied = error
             .downcast_ref::<io::Error>()
@@ -58,12 +58,12 @@ impl Unavailable {
     }
 }
 
-/// The properties of a host that decide.
+/// The properties of a host that determine the remedy.
 struct Host {
     container: Option<Container>,
-    /// The sysctls that stand in the way, as they would have to be.
+    /// The sysctls that prevent namespaces, with the values that allow them.
     sysctls: Vec<&'static str>,
-    /// AppArmor denies them to programs without a profile, as Ubuntu does. Containers have one.
+    /// Whether AppArmor denies user namespaces to programs without a profile, as on Ubuntu. Containers have a profile.
     has_restricted_namespaces: bool,
     has_masked_proc: bool,
 }
@@ -116,22 +116,23 @@ impl Host {
     }
 }
 
-const ALTERNATIVES: &str = "If there can be no namespaces here, `--sandbox allow-landlocked` confines with Landlock \
-instead, without any network. On a machine for development only, `--sandbox off` runs commands as the worker's own user.";
-const IDENTITY: &str = "The worker is root and cannot become another user: its user namespace lacks the numbers 60706 to 61183, or it \
-lacks capabilities. Run it as an ordinary user, which needs neither; in a container, as the image's own.";
-const OLD_LANDLOCK: &str = "Landlock keeps signals in from Linux 6.12 on. With an older kernel it is enough only if the worker is root \
-and gives each job a user of its own.";
-const DOCKER: &str = "Give the container the profiles in deploy/ (docker-compose.yml shows how):\n  \
+const ALTERNATIVES: &str = "If namespaces are not possible here, `--sandbox allow-landlocked` confines commands with \
+Landlock instead, without any network. For development only, `--sandbox off` runs commands as the worker's own user.";
+const IDENTITY: &str = "The worker is root and cannot become another user: its user namespace lacks the ids 60706 to 61183, or it \
+lacks capabilities. Run it as an ordinary user, which needs neither; in a container, use the user of the image.";
+const OLD_LANDLOCK: &str = "Landlock confines signals from Linux 6.12 on. With an older kernel, it is sufficient only if the worker is \
+root and gives each job its own user.";
+const DOCKER: &str = "Give the container the profiles in deploy/ (see docker-compose.yml):\n  \
 --security-opt seccomp=deploy/seccomp.json --security-opt apparmor=skillet-worker --security-opt systempaths=unconfined\n\
-(first, where the host has AppArmor, as root: apparmor_parser -r -W deploy/apparmor.profile). No capability and no \
---privileged is needed, and neither would be right.";
-const KUBERNETES: &str = "In the pod's specification set `hostUsers: false`, and for the container's securityContext \
+(if the host has AppArmor, first run as root: apparmor_parser -r -W deploy/apparmor.profile). Do not add capabilities \
+or --privileged: they are not needed.";
+const KUBERNETES: &str = "In the pod's specification, set `hostUsers: false`. In the container's securityContext, set \
 `procMount: Unmasked`, `seccompProfile: {type: Localhost, localhostProfile: …}` with deploy/seccomp.json, and \
-`appArmorProfile: {type: Localhost, localhostProfile: skillet-worker}` (the chart in deploy/helm/skillet does); or give the pod a \
-runtimeClass with a kernel of its own (gVisor, Kata) and use `--sandbox allow-landlocked` in it.";
-const APPARMOR: &str = "AppArmor restricts user namespaces here to programs with a profile. As root: copy deploy/apparmor-host.profile to \
-/etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. It is for /usr/local/bin/skillet.";
+`appArmorProfile: {type: Localhost, localhostProfile: skillet-worker}` (the chart in deploy/helm/skillet does this). Or give the pod a \
+runtimeClass with its own kernel (gVisor, Kata) and use `--sandbox allow-landlocked` in it.";
+const APPARMOR: &str = "AppArmor restricts user namespaces on this machine to programs with a profile. As root, copy \
+deploy/apparmor-host.profile to /etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. The \
+profile applies to /usr/local/bin/skillet.";
 
 fn remedy(step: SetupStep, errno: i32, host: &Host) -> String {
     let mut parts = Vec::new();
@@ -140,7 +141,7 @@ fn remedy(step: SetupStep, errno: i32, host: &Host) -> String {
     }
     if !host.sysctls.is_empty() {
         parts.push(format!(
-            "As root on the host: sysctl -w {} (and the same in /etc/sysctl.d/).",
+            "As root on the host, run sysctl -w {} (and set the same in /etc/sysctl.d/).",
             host.sysctls.join(" ")
         ));
     }
@@ -154,7 +155,7 @@ fn remedy(step: SetupStep, errno: i32, host: &Host) -> String {
     parts.join("\n\n")
 }
 
-/// All that a container needs, and what of it is missed first.
+/// Returns everything that a container needs, and names the part that this step misses.
 fn in_container(container: Container, step: SetupStep) -> String {
     let (all, names) = match container {
         Container::Docker => (DOCKER, ["seccomp", "apparmor", "systempaths"]),
@@ -169,16 +170,16 @@ fn in_container(container: Container, step: SetupStep) -> String {
         SetupStep::Proc => names[2],
         _ => return all.to_owned(),
     };
-    format!("{all} What is missing now is `{missing}`, or it is not the one in deploy/.")
+    format!("{all} The setting `{missing}` is missing, or it is not the one in deploy/.")
 }
 
 fn bare(step: SetupStep, errno: i32, host: &Host) -> Option<String> {
     let text = match step {
         SetupStep::Namespaces if errno == libc::ENOSPC => {
-            "There are too many user namespaces: as root, sysctl -w user.max_user_namespaces=65536."
+            "There are too many user namespaces: as root, run sysctl -w user.max_user_namespaces=65536."
         }
         SetupStep::Proc if host.has_masked_proc => {
-            "Something is mounted below /proc, as container engines do: run the worker where it is not."
+            "Something is mounted below /proc, as in a container: run the worker where nothing is mounted there."
         }
         SetupStep::Namespaces
         | SetupStep::UserMap
@@ -187,8 +188,8 @@ fn bare(step: SetupStep, errno: i32, host: &Host) -> Option<String> {
         | SetupStep::Root
         | SetupStep::Network
         | SetupStep::Privileges => {
-            "Unprivileged user namespaces are needed: a kernel of 5.14 or newer with CONFIG_USER_NS, and around the worker no \
-             seccomp filter (of a systemd unit, RestrictNamespaces or ProtectHostname) and no security module that denies them."
+            "Unprivileged user namespaces are needed: use a kernel of 5.14 or newer with CONFIG_USER_NS, and let no seccomp \
+             filter (in a systemd unit, RestrictNamespaces or ProtectHostname) or security module deny them to the worker."
         }
         SetupStep::Landlock => {
             "Landlock needs a kernel of 5.19 or newer that was booted with it (lsm=landlock,…)."
@@ -234,10 +235,10 @@ mod tests {
         assert!(ubuntu.contains("deploy/apparmor-host.profile"));
         let docker = told(SetupStep::Namespaces, &contained(Container::Docker));
         assert!(docker.contains("systempaths=unconfined") && !docker.contains("procMount"));
-        assert!(docker.contains("missing now is `seccomp`"));
+        assert!(docker.contains("`seccomp` is missing"));
         let pod = told(SetupStep::Proc, &contained(Container::Kubernetes));
         assert!(pod.contains("procMount: Unmasked") && !pod.contains("systempaths"));
-        assert!(pod.contains("missing now is `procMount`"));
+        assert!(pod.contains("`procMount` is missing"));
         let bare = told(SetupStep::Namespaces, &BARE);
         assert!(bare.contains("CONFIG_USER_NS"));
         let root = told(SetupStep::Identity, &contained(Container::Docker));

@@ -1,4 +1,4 @@
-//! Users for jobs, where the worker is root and can become anyone.
+//! Users for jobs, if the worker is root and can change users.
 
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
@@ -6,25 +6,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use rustix::thread::{CapabilitySet, capabilities};
 
-/// Numbers that neither distributions nor systemd give to anyone.
+/// The first of the user ids. Neither distributions nor systemd assign these ids.
 const FIRST: u32 = 60_706;
 const COUNT: u32 = 478;
 
-/// Gives each job a user.
+/// The assignment of users to jobs.
 pub(super) struct Identities {
     next: AtomicU32,
 }
 
-/// A user while a job has it.
+/// A user that is assigned to a job.
 pub struct Identity {
     /// The user and group number.
     pub id: u32,
-    /// Nobody else on this machine gets the user while this is held.
+    /// Reserves the user on this machine while it is held.
     _held: Option<UnixListener>,
 }
 
 impl Identities {
-    /// If this process is root, may be others, and is of a namespace that has those users (user_namespaces(7)).
+    /// Returns the users if this process is root, can change users, and has those users in its user namespace
+    /// (user_namespaces(7)).
     pub(super) fn available() -> Option<Self> {
         let is_root = rustix::process::geteuid().is_root();
         let has_all = |map| {
@@ -39,7 +40,7 @@ impl Identities {
         })
     }
 
-    /// A user that other jobs of this worker have only when all are taken: namespaces keep them apart all the same.
+    /// Returns a user. Jobs of this worker share a user only when all are taken; namespaces isolate them even then.
     pub(super) fn take(&self) -> Identity {
         Identity {
             id: FIRST + self.next.fetch_add(1, Ordering::Relaxed) % COUNT,
@@ -47,10 +48,10 @@ impl Identities {
         }
     }
 
-    /// A user that nobody else has, whichever worker they belong to; `None` if all are taken.
+    /// Returns a user that no other job on this machine has, also of other workers. Returns `None` if all are taken.
     pub(super) fn take_alone(&self) -> Option<Identity> {
         (FIRST..FIRST + COUNT).find_map(|id| {
-            // A name outside of the file system, which goes with its holder.
+            // An abstract socket name exists outside of the file system and is released with its holder.
             let name = SocketAddr::from_abstract_name(format!("skillet-user-{id}")).ok()?;
             let held = UnixListener::bind_addr(&name).ok()?;
             Some(Identity {
@@ -61,13 +62,13 @@ impl Identities {
     }
 }
 
-/// Containers have roots that may not.
+/// Returns whether this process has the capabilities to change users. Root in a container can lack them.
 fn may_change_users() -> bool {
     let needed = CapabilitySet::CHOWN | CapabilitySet::SETGID | CapabilitySet::SETUID;
     capabilities(None).is_ok_and(|own| own.effective.contains(needed))
 }
 
-/// Whether this process is root to the kernel, and not only in its namespace.
+/// Returns whether this process is root for the kernel, and not only in its user namespace.
 pub(super) fn is_host_root() -> bool {
     let mut ranges = ranges("uid_map").into_iter();
     rustix::process::geteuid().is_root()

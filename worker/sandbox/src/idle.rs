@@ -1,4 +1,4 @@
-//! A sandbox that waits for a command, from the worker's side.
+//! An idle sandbox, from the worker's side.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -21,23 +21,23 @@ use crate::cgroup::Cgroup;
 use crate::channel;
 use crate::spec::{LauncherReport, SetupFailed};
 
-/// The timeout for the death of all processes of a command. After it the worker goes on.
-const DEATH_PATIENCE: Duration = Duration::from_secs(2);
-/// Reports of one sandbox that are not read yet: the end of a command, and the end of the sandbox.
+/// The time in which all processes of a command must die. The worker continues after it.
+const DEATH_TIMEOUT: Duration = Duration::from_secs(2);
+/// The capacity for unread reports of one sandbox: the end of a command and the end of the sandbox.
 const REPORTS: usize = 2;
 
 /// The reason why a command did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// This machine does not allow it.
+    /// The machine does not allow a setup step.
     #[error("the sandbox could not be set up")]
     Setup(#[from] SetupFailed),
-    /// The launcher is gone, or died.
+    /// The launcher has exited or died.
     #[error("the launcher does not answer")]
     Io(#[from] io::Error),
 }
 
-/// A sandbox that waits for a command. All of it goes when this is dropped.
+/// A sandbox that waits for a command. It ends when this is dropped.
 pub(crate) struct IdleSandbox {
     pub(super) control: Arc<UnixStream>,
     pub(super) reports: mpsc::Receiver<(LauncherReport, Vec<OwnedFd>)>,
@@ -47,7 +47,8 @@ pub(crate) struct IdleSandbox {
 }
 
 impl IdleSandbox {
-    /// Holds the worker's end of a sandbox's control channel, when it is ready. `tracker` knows when all of it is gone.
+    /// Takes the worker's end of a sandbox's control channel and waits until the sandbox is ready. `tracker` tracks
+    /// the sandbox until all of it is gone.
     pub(super) async fn hold(
         control: OwnedFd,
         cgroup: Option<Cgroup>,
@@ -92,7 +93,7 @@ struct Lifeline {
 }
 
 impl Lifeline {
-    /// Passes reports on until then.
+    /// Forwards reports until the sandbox is gone.
     async fn hold(
         self,
         mut cgroup: Option<Cgroup>,
@@ -105,8 +106,8 @@ impl Lifeline {
                 () = &mut reporting => {}
                 () = self.kill.cancelled() => {
                     let _ = shutdown(&*self.control, Shutdown::Write);
-                    if timeout(DEATH_PATIENCE, &mut reporting).await.is_err() {
-                        tracing::error!("a command does not die");
+                    if timeout(DEATH_TIMEOUT, &mut reporting).await.is_err() {
+                        tracing::error!("a command did not exit after it was killed");
                     }
                 }
             }
@@ -134,10 +135,10 @@ impl Lifeline {
                 cgroup.complete(ended);
                 *is_reusable &= ended.limit.is_none();
             }
-            // Nobody listens to a command that was dropped.
+            // Nobody reads the report of a command that was dropped.
             let _ = heard.try_send((report, message.descriptors));
         }
-        // If that was told before, nobody hears it twice.
+        // If the end was reported before, nobody reads this second report.
         if let Some(ended) = cgroup.as_mut().and_then(Cgroup::killed) {
             let report = LauncherReport::Ended {
                 ended,
@@ -149,13 +150,13 @@ impl Lifeline {
     }
 }
 
-/// The runtime's handle of a channel. To it a socket is one, whatever its type.
+/// Registers a channel with the async runtime, which accepts a socket of any type as a `UnixStream`.
 pub(super) fn register(channel: OwnedFd) -> io::Result<UnixStream> {
     rustix::io::ioctl_fionbio(&channel, true)?;
     UnixStream::from_std(channel.into())
 }
 
-/// A value as a file that has no name. It may hold secrets, and goes with its last descriptor.
+/// Serializes a value to a file without a name. It may contain secrets, and disappears with its last descriptor.
 pub(super) fn in_memory(value: &impl Serialize) -> io::Result<OwnedFd> {
     let memory = memfd_create("skillet", MemfdFlags::CLOEXEC)?;
     File::from(memory.try_clone()?).write_all(&serde_json::to_vec(value)?)?;

@@ -1,10 +1,10 @@
-//! The launcher, `skillet sandbox-init`: a small process of one thread that forks each sandbox, with nothing
-//! in its memory or environment that a command could want.
+//! The launcher, `skillet sandbox-init`: a small single-threaded process that forks each sandbox. Its memory and
+//! environment contain nothing that a command could misuse.
 //!
-//! The worker starts it once and sends it, for each sandbox, a message with three descriptors: the control
-//! channel, the job's directory, and what kind of sandbox is wanted. When that is ready, the command itself comes
-//! over the control channel, and after it another, if the first left nothing. The channel is a lifeline, too: when the
-//! worker's end closes, everything in that sandbox dies, also when the worker was killed.
+//! The worker starts it once. For each sandbox it sends a message with three descriptors: the control channel, the
+//! job's directory, and the setup of the sandbox. When the sandbox is ready, the command arrives over the control
+//! channel. Another command can follow if the first one left no traces. The channel is also a lifeline: when the
+//! worker's end closes, even because the worker was killed, everything in that sandbox dies.
 
 mod command;
 mod disk;
@@ -48,37 +48,39 @@ use limit_watchdog::LimitWatchdog;
 use process_set::ProcessSet;
 use supervise::Supervisor;
 
-/// The constants of all sandboxes.
+/// The data that all sandboxes share.
 struct SandboxConstants {
     layout: Layout,
     confined: BpfProgram,
     no_sockets: BpfProgram,
 }
 
-/// A sandbox as it was asked for.
+/// The request for a sandbox.
 struct Handed {
     control: OwnedFd,
     directory: OwnedFd,
     setup: File,
 }
 
-/// Serves until the worker is gone. Standard input is its channel.
+/// Serves requests until the worker is gone. Standard input is the channel to the worker.
 pub fn main() -> ExitCode {
     match serve() {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("sandbox-init: {error:#}; it is started by workers and not by hand");
+            eprintln!(
+                "sandbox-init: {error:#}; only workers start this command, do not run it directly"
+            );
             ExitCode::FAILURE
         }
     }
 }
 
 fn serve() -> anyhow::Result<()> {
-    // The worker's is for its own files; commands make files as everywhere else.
+    // The worker's umask is for its own files. Commands get the usual umask.
     rustix::process::umask(Mode::WGRP | Mode::WOTH);
     command::close_from(3)?;
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    // The first process of a command becomes ours when its parent ends, and nobody waits for it.
+    // The first process of a command is reparented to the launcher when its parent exits. Nobody waits for it.
     set_child_subreaper(Some(rustix::process::getpid()))?;
     handle(Signal::SIGCHLD, SigHandler::SigIgn)?;
     let prepared = SandboxConstants {
@@ -104,7 +106,7 @@ impl Handed {
         let descriptors: [OwnedFd; 3] = message
             .descriptors
             .try_into()
-            .map_err(|_| anyhow::anyhow!("a message without its descriptors"))?;
+            .map_err(|_| anyhow::anyhow!("a message does not have three descriptors"))?;
         let [control, directory, setup] = descriptors;
         Ok(Self {
             control,
@@ -114,17 +116,18 @@ impl Handed {
     }
 }
 
-/// Reads the content of a file without a name.
+/// Reads JSON from a file without a name.
 fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
     let mut json = Vec::new();
     file.read_to_end(&mut json)?;
     Ok(serde_json::from_slice(&json)?)
 }
 
-/// From here on in a process of the sandbox's own.
+/// Sets up a sandbox. This runs in the sandbox's own process.
 fn begin(handed: Handed, prepared: &SandboxConstants) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
-    // The launcher's channel: a process that holds it makes a launcher that was killed look alive to the worker.
+    // Standard input is the launcher's channel. A process that keeps it open would make a killed launcher look alive
+    // to the worker.
     let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;
     rustix::stdio::dup2_stdin(null).map_err(at(SetupStep::Begin))?;
     let Handed {
@@ -138,15 +141,17 @@ fn begin(handed: Handed, prepared: &SandboxConstants) -> Result<Infallible, Setu
     }
     let oom_control = limit_watchdog::oom_control(&setup);
     if setup.isolation == Isolation::Namespaced {
-        // All of a sandbox together, for it ends with its first process.
+        // Applies to the whole sandbox, because it ends with its first process.
         command::go_first().map_err(at(SetupStep::Limits))?;
     }
-    // While we are root, if we are. Namespaces made later take this directory along.
+    // This can need root, so it comes before the change of user. Namespaces that are created later keep this
+    // directory.
     fchdir(&directory).map_err(at(SetupStep::Begin))?;
     if let Some(identity) = setup.identity {
         namespace::become_user(identity).map_err(at(SetupStep::Identity))?;
     }
-    // To the kernel no command may be root: the files of /proc/sys are root's, whatever confines it otherwise.
+    // No command may be root for the kernel: root owns the files of /proc/sys, and other confinement does not protect
+    // them.
     if setup.isolation != Isolation::Off && is_host_root() {
         return Err(at(SetupStep::Identity)(io::Error::from_raw_os_error(
             libc::EPERM,
@@ -189,10 +194,10 @@ fn begin(handed: Handed, prepared: &SandboxConstants) -> Result<Infallible, Setu
     supervisor.serve(listeners)
 }
 
-/// Goes on twice: with the child's number in the parent, with `None` in the child.
+/// Forks. Returns the child's process id in the parent and `None` in the child.
 fn fork_child() -> io::Result<Option<Pid>> {
-    // SAFETY: only the thread that forks goes on in the child. The launcher has no other; the process that looks
-    // after a command has none yet.
+    // SAFETY: only the forking thread continues in the child. The launcher has no other thread, and the supervisor of
+    // a command has none yet.
     #[expect(unsafe_code)]
     let forked = unsafe { fork() }?;
     Ok(match forked {
@@ -202,13 +207,13 @@ fn fork_child() -> io::Result<Option<Pid>> {
 }
 
 fn handle(which: Signal, handler: SigHandler) -> io::Result<()> {
-    // SAFETY: neither the default action nor ignoring runs any code of ours.
+    // SAFETY: neither the default action nor ignoring a signal runs code of this program.
     #[expect(unsafe_code)]
     unsafe { signal(which, handler) }?;
     Ok(())
 }
 
-/// Ends this process at once, and nothing of its parent's.
+/// Ends this process at once, without the exit handlers that it inherited from its parent.
 fn exit(code: i32) -> ! {
     // SAFETY: it does not return.
     #[expect(unsafe_code)]
@@ -217,13 +222,13 @@ fn exit(code: i32) -> ! {
     }
 }
 
-/// Tells the worker. If it is gone there is nobody to tell.
+/// Sends a report to the worker. Errors are ignored, because then the worker is gone.
 fn report(control: impl AsFd, report: &LauncherReport) {
     let json = serde_json::to_vec(report).expect("reports have string keys");
     let _ = channel::send(control, &json, &[]);
 }
 
-/// Says at which step an error came.
+/// Adds the setup step to an error.
 fn at<E: Into<io::Error>>(step: SetupStep) -> impl FnOnce(E) -> SetupFailed {
     move |error| SetupFailed {
         step,

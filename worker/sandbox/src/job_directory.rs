@@ -13,7 +13,7 @@ use crate::identity::Identity;
 use crate::job_sandboxes::JobSandboxes;
 use crate::remove::remove_tree;
 
-/// The longest time that the rest of a command may delay the removal of its files.
+/// The longest time that a dying command can delay the removal of its files.
 const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The directory of one job: its workspace and its `/tmp`. They are created on first use, because many jobs have no
@@ -21,7 +21,7 @@ const QUIESCE_TIMEOUT: Duration = Duration::from_secs(3);
 pub struct JobDirectory {
     path: PathBuf,
     identity: Option<Identity>,
-    /// Packages of the job's skills, which its commands see and cannot change.
+    /// Packages of the job's skills. Its commands can read them but not change them.
     packages: Vec<PathBuf>,
     opened: OnceLock<JobDirectories>,
     creating: Mutex<()>,
@@ -29,13 +29,14 @@ pub struct JobDirectory {
 }
 
 struct JobDirectories {
-    /// The one that holds the others.
+    /// The parent of the other directories.
     job: File,
     workspace: File,
 }
 
 impl JobDirectory {
-    /// An empty directory that only the job's user can enter. Without an identity that is the worker's own user.
+    /// Returns an empty directory that only the job's user can enter. Without an identity, that is the worker's own
+    /// user.
     pub fn new(path: PathBuf, identity: Option<Identity>) -> Self {
         Self {
             path,
@@ -47,8 +48,8 @@ impl JobDirectory {
         }
     }
 
-    /// The same, with packages that commands see: folders of this machine, each with `python` and `node`. What is in
-    /// an earlier one is found first.
+    /// Adds packages that commands can read: folders of this machine, each with `python` and `node`. Earlier packages
+    /// take precedence.
     pub fn with_packages(mut self, packages: Vec<PathBuf>) -> Self {
         self.packages = packages;
         self
@@ -69,7 +70,7 @@ impl JobDirectory {
         self.opened.get().is_some()
     }
 
-    /// The user that commands run as, if it is not the worker's own.
+    /// The user that commands run as, unless it is the worker's own.
     pub fn user(&self) -> Option<u32> {
         self.identity.as_ref().map(|identity| identity.id)
     }
@@ -96,7 +97,7 @@ impl JobDirectory {
 
     /// Waits until nothing runs in the directory any more. Nothing may be started from now on.
     pub async fn quiesce(&self) {
-        // A process that does not die has been logged.
+        // A process that does not die has been logged already.
         let _ = timeout(QUIESCE_TIMEOUT, self.sandboxes.quiesce()).await;
     }
 

@@ -41,7 +41,7 @@ impl JobSandboxes {
 
     /// Waits until no sandbox is left. Nothing may be started from now on.
     pub(crate) async fn quiesce(&self) {
-        // In this order: nothing is kept once it is closed.
+        // In this order, because nothing is kept after the tracker is closed.
         self.tracker.close();
         drop(self.kept().take());
         self.tracker.wait().await;

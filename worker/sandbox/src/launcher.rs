@@ -16,9 +16,9 @@ use super::channel;
 use super::idle::{IdleSandbox, LaunchError, in_memory, register};
 use super::spec::Setup;
 
-/// Makes sandboxes through a process that has nothing to do with the worker's own memory.
+/// Creates sandboxes through a process that is separate from the worker's memory.
 pub(super) struct Launcher {
-    /// Begun anew if it was killed.
+    /// Restarted if it was killed.
     process: Mutex<Option<LauncherProcess>>,
 }
 
@@ -34,7 +34,7 @@ impl Launcher {
         }
     }
 
-    /// Has a sandbox made for a job's directory. `tracker` knows when all of it is gone.
+    /// Creates a sandbox for a job's directory. `tracker` tracks the sandbox until all of it is gone.
     pub(super) async fn make(
         &self,
         setup: &Setup,
@@ -49,13 +49,13 @@ impl Launcher {
         IdleSandbox::hold(control, cgroup, tracker).await
     }
 
-    /// Hands descriptors to the launcher, which is started if it does not run.
+    /// Sends descriptors to the launcher, and starts it if it does not run.
     async fn send(&self, descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
         let mut process = self.process.lock().await;
         if let Some(running) = &*process {
             match running.send(descriptors).await {
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                    tracing::warn!("the launcher was gone and is started anew");
+                    tracing::warn!("the launcher exited and is started again");
                 }
                 sent => return sent,
             }
@@ -68,7 +68,7 @@ impl Launcher {
 }
 
 impl LauncherProcess {
-    /// Starts this program again, with another task and an empty environment.
+    /// Starts this program again, with another subcommand and an empty environment.
     fn start() -> io::Result<Self> {
         let (channel, theirs) = channel::pair()?;
         let child = Command::new("/proc/self/exe")

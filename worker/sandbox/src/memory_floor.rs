@@ -1,14 +1,14 @@
-//! The memory of the machine that commands leave to everything else on it.
+//! The memory of the machine that is reserved for everything except commands.
 
 use std::fs;
 use std::str::FromStr;
 
-/// Available memory of the machine below which commands are ended, the largest first.
+/// The available memory of the machine below which commands are killed, the largest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MemoryFloor {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(u64),
-    /// That part of all memory.
+    /// A percentage of all memory.
     Percent(u8),
 }
 
@@ -22,11 +22,11 @@ impl Default for MemoryFloor {
 }
 
 impl MemoryFloor {
-    /// On this machine, in bytes.
+    /// The floor on this machine, in bytes.
     pub(super) fn bytes(self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes,
-            // Where the size of the memory is not known, nothing is known of what is available either.
+            // If the total memory is not known, the available memory is not known either.
             Self::Percent(percent) => total_bytes().unwrap_or(0) / 100 * u64::from(percent),
         }
     }
@@ -47,7 +47,7 @@ impl FromStr for MemoryFloor {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         const EXPECTED: &str =
-            "must be a size or a part of the machine's memory, e.g. 512MiB, 2GiB or 5%";
+            "must be a size or a percentage of the machine's memory, e.g. 512MiB, 2GiB or 5%";
         let number = |text: &str| text.parse::<u32>().map_err(|_| EXPECTED);
         if let Some(percent) = text.strip_suffix('%') {
             let percent = u8::try_from(number(percent)?).map_err(|_| EXPECTED)?;

@@ -1,16 +1,16 @@
-//! The confinement that the operator asks for.
+//! The sandbox mode that the operator chooses.
 
 use std::str::FromStr;
 
-/// The choice of the operator. Nothing that a client or a model says changes it.
+/// The operator's choice. No client and no model can change it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Namespaces, or the worker does not start.
+    /// Namespaces. Without them the worker does not start.
     #[default]
     Required,
     /// Landlock if there are no namespaces; without Landlock the worker does not start.
     AllowLandlocked,
-    /// None: commands run as the worker's own user. For development.
+    /// No confinement: commands run as the worker's own user. For development.
     Off,
 }
 

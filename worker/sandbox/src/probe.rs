@@ -1,4 +1,4 @@
-//! The test at start-up: a real sandbox, and in it what should not work.
+//! The self-test at start-up, which attacks a real sandbox from inside.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -9,14 +9,14 @@ use tokio::time::timeout;
 
 use super::{LaunchError, MemoryFloor, Mode, Sandbox, Unavailable};
 
-/// Much longer than it takes.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of the self-test. It is much longer than the test takes.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The output of the test if it succeeds.
 const PASSED: &str = "confined";
 
-/// The best sandbox that the operator wants and this machine has, after an attack on it from inside, in `home`.
-/// Commands read the usual directories of this machine, and those that are `read_only`; they end when less of its
-/// memory is available than the floor says.
+/// Opens the best sandbox that the mode allows and this machine supports. A self-test in `home` attacks it from inside
+/// first. Commands can read the usual directories of this machine and those in `read_only`. They are killed when less
+/// memory of the machine is available than the floor.
 pub async fn open(
     mode: Mode,
     home: &Path,
@@ -32,7 +32,7 @@ pub async fn open(
         Err(unavailable) if mode == Mode::AllowLandlocked => {
             tracing::warn!(
                 reason = unavailable.reason,
-                "no namespaces here; trying Landlock"
+                "namespaces are not available; trying Landlock"
             );
             let sandbox = Sandbox::new(Isolation::Landlocked, read_only, memory_floor);
             attack(&sandbox, home).await?;
@@ -42,11 +42,11 @@ pub async fn open(
     }
 }
 
-/// Tries from inside what a sandbox is there to stop.
+/// Attacks the sandbox from inside, and checks that the attacks fail.
 async fn attack(sandbox: &Sandbox, home: &Path) -> Result<(), Unavailable> {
-    let printed = timeout(PATIENCE, run(sandbox, home))
+    let printed = timeout(TIMEOUT, run(sandbox, home))
         .await
-        .map_err(|_| Unavailable::other(&anyhow::anyhow!("the self-test did not end")))?;
+        .map_err(|_| Unavailable::other(&anyhow::anyhow!("the self-test timed out")))?;
     match printed {
         Ok(text) if text.trim() == PASSED => Ok(()),
         Ok(text) => Err(Unavailable::leaks(sandbox.isolation(), text.trim())),
@@ -65,7 +65,7 @@ async fn run(sandbox: &Sandbox, home: &Path) -> anyhow::Result<String> {
     sandbox.run_once(&script, outside).await
 }
 
-/// Prints one word, or what got out.
+/// Returns the script of the self-test. It prints one word, or the holes that it found.
 fn script(isolation: Isolation, outside: &Path, listener: SocketAddr) -> String {
     let worker = std::process::id();
     let outside = outside.display();
@@ -73,8 +73,8 @@ fn script(isolation: Isolation, outside: &Path, listener: SocketAddr) -> String 
     let namespaced = if isolation == Isolation::Namespaced {
         r#"
 [[ $UID == 1000 ]] || hole "the user is $UID"
-[[ $$ -le 3 ]] || hole "processes of the machine"
-[[ -e /proc/self/environ ]] || hole "no /proc"
+[[ $$ -le 3 ]] || hole "the machine's processes are visible"
+[[ -e /proc/self/environ ]] || hole "/proc is not mounted"
 exists /proc/$worker/environ; exists "$outside"; exists /root; exists /home; exists /sys/kernel"#
     } else {
         ""
@@ -84,16 +84,16 @@ exists /proc/$worker/environ; exists "$outside"; exists /root; exists /home; exi
 outside='{outside}'
 holes=
 hole() {{ holes+="$1; "; }}
-exists() {{ [[ ! -e $1 ]] || hole "$1 is there"; }}
+exists() {{ [[ ! -e $1 ]] || hole "$1 exists"; }}
 reads() {{ {{ : < "$1"; }} 2>/dev/null && hole "$1 can be read"; }}
 writes() {{ {{ : >> "$1"; }} 2>/dev/null && hole "$1 can be written"; }}
 {namespaced}
 reads /proc/$worker/environ; reads /proc/1/environ; reads /proc/$worker/mem; reads /etc/shadow
 writes /usr/skillet; writes /etc/skillet; writes /proc/sys/kernel/core_pattern; writes /proc/sysrq-trigger
 kill -0 $worker 2>/dev/null && hole "the worker can be killed"
-{{ : < /dev/tcp/127.0.0.1/{port}; }} 2>/dev/null && hole "the machine's network"
-unshare --user true 2>/dev/null && hole "more namespaces"
-{{ : >> "$HOME/a" && : >> "$TMPDIR/a"; }} 2>/dev/null || hole "neither workspace nor /tmp"
+{{ : < /dev/tcp/127.0.0.1/{port}; }} 2>/dev/null && hole "the machine's network can be reached"
+unshare --user true 2>/dev/null && hole "more namespaces can be created"
+{{ : >> "$HOME/a" && : >> "$TMPDIR/a"; }} 2>/dev/null || hole "the workspace or /tmp cannot be written"
 echo "${{holes:-{PASSED}}}""#
     )
 }

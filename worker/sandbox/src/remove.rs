@@ -1,4 +1,4 @@
-//! Removal of a directory tree, whatever its depth, size and permissions.
+//! Removal of a directory tree of any depth and size and with any permissions.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags, chmodat, openat, renameat, unlinkat};
 use rustix::io::Errno;
 
-/// Removes a directory with all that is in it. No process of the user that made it may run any more.
+/// Removes a directory and everything in it. No process of the user that created it may still run.
 ///
-/// A directory is emptied into the top: files are removed, directories move up. So two of them are open at
-/// any time and no path has more than one name, whatever the depth.
+/// Directories are emptied into the top directory: files are removed, directories move up. So only two directories are
+/// open at any time and no path has more than one name, whatever the depth.
 pub fn remove_tree(path: &Path) -> io::Result<()> {
     let top = match open(CWD, &c_string(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -42,7 +42,7 @@ fn empty_into(top: &OwnedFd, directory: &OwnedFd, moved: &mut u64) -> io::Result
         }
         for name in names {
             if !remove_file(directory, &name)? {
-                // A directory that cannot be written to cannot be moved either: its `..` changes.
+                // Moving a directory changes its `..`, which needs write permission. `open` grants it.
                 drop(open(directory, &name)?);
                 move_up(top, directory, &name, moved)?;
             }
@@ -61,7 +61,7 @@ fn move_up(top: &OwnedFd, from: &OwnedFd, name: &CStr, moved: &mut u64) -> io::R
     }
 }
 
-/// Removes what is no directory; `false` if it is one.
+/// Removes an entry that is not a directory. Returns `false` for a directory.
 fn remove_file(directory: &OwnedFd, name: &CStr) -> io::Result<bool> {
     match unlinkat(directory, name, AtFlags::empty()) {
         Err(Errno::ISDIR | Errno::PERM) => Ok(false),
@@ -72,7 +72,7 @@ fn remove_file(directory: &OwnedFd, name: &CStr) -> io::Result<bool> {
     }
 }
 
-/// Opens a directory to empty it, and has its owner allow that.
+/// Opens a directory to empty it, and gives its owner the permission to do so.
 fn open(parent: impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let opened = openat(&parent, name, flags, Mode::empty());
@@ -85,9 +85,9 @@ fn open(parent: impl AsFd, name: &CStr) -> io::Result<OwnedFd> {
     Ok(openat(&parent, name, flags, Mode::empty())?)
 }
 
-/// The names in a directory, as many as one look gives.
+/// Returns the names in a directory, at most one batch.
 fn names(directory: &OwnedFd) -> io::Result<Vec<CString>> {
-    /// Enough at a time; the caller comes back for more.
+    /// The size of a batch. The caller asks again for more.
     const AT_ONCE: usize = 10_000;
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

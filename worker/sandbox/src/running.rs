@@ -14,20 +14,20 @@ use crate::idle::{IdleSandbox, LaunchError, in_memory, next_report};
 use crate::job_sandboxes::ReuseSlot;
 use crate::spec::{CommandEnd, CommandOrder, LauncherReport};
 
-/// A command in its sandbox. Everything of it dies when this is dropped.
+/// A command in its sandbox. All of its processes die when this is dropped.
 pub struct RunningCommand {
     input: Option<Sender>,
     output: Option<(Receiver, Receiver)>,
     listeners: Vec<TcpListener>,
     sandbox: Option<IdleSandbox>,
-    /// The pool that gets the sandbox when this is dropped, if it may be reused.
+    /// The slot that keeps the sandbox when this is dropped, if it can be reused.
     home: Option<ReuseSlot>,
     is_reusable: bool,
 }
 
 impl RunningCommand {
-    /// Starts a command in a sandbox that waits for one. `owner` is the user that it runs as, if it is not the
-    /// worker's own.
+    /// Starts a command in an idle sandbox. `owner` is the user that the command runs as, unless it is the worker's
+    /// own.
     pub(super) async fn start(
         sandbox: IdleSandbox,
         order: &CommandOrder,
@@ -63,31 +63,33 @@ impl RunningCommand {
         })
     }
 
-    /// Has the sandbox kept there when this is dropped, if the command has ended by then and left it as new.
+    /// Keeps the sandbox in that slot when this is dropped, if the command has ended by then and left the sandbox
+    /// unchanged.
     pub(super) fn keep_at(&mut self, home: ReuseSlot) {
         self.home = Some(home);
     }
 
-    /// Its standard input, if it was started to read.
+    /// Returns the standard input, if the command was started with one.
     pub fn take_input(&mut self) -> Option<Sender> {
         self.input.take()
     }
 
-    /// Its standard output and standard error.
+    /// Returns the standard output and standard error.
     ///
     /// # Panics
     ///
-    /// If it was taken before.
+    /// If the output was taken before.
     pub fn take_output(&mut self) -> (Receiver, Receiver) {
         self.output.take().expect("output is taken once")
     }
 
-    /// The sockets that listen inside. Stop serving them before this is dropped: the next command uses them, too.
+    /// Returns the sockets that listen inside. Stop serving them before this is dropped, because the next command uses
+    /// them too.
     pub fn take_listeners(&mut self) -> Vec<TcpListener> {
         std::mem::take(&mut self.listeners)
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the command.
     pub async fn ended(&mut self) -> Result<CommandEnd, LaunchError> {
         let Some(sandbox) = &mut self.sandbox else {
             return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
@@ -111,7 +113,7 @@ impl RunningCommand {
         }
     }
 
-    /// Has everything of it die. `ended` says when that is done.
+    /// Kills all processes of the command. `ended` returns when that is done.
     pub fn kill(&self) {
         if let Some(sandbox) = &self.sandbox {
             sandbox.kill.cancel();
@@ -121,7 +123,7 @@ impl RunningCommand {
 
 impl Drop for RunningCommand {
     fn drop(&mut self) {
-        // A sandbox that is about to die takes no other command along.
+        // A sandbox that is about to die must not run another command.
         let is_fit = |sandbox: &IdleSandbox| self.is_reusable && !sandbox.kill.is_cancelled();
         let fit = self.sandbox.take().filter(is_fit);
         if let (Some(sandbox), Some(home)) = (fit, self.home.take()) {
@@ -130,7 +132,7 @@ impl Drop for RunningCommand {
     }
 }
 
-/// A pipe for what a command prints. A process that opens /dev/stderr opens it anew, and has to be its owner.
+/// Creates a pipe for the output of a command. Only its owner can open it again, for example through /dev/stderr.
 fn pipe(owner: Option<u32>) -> io::Result<(Receiver, OwnedFd)> {
     let (ours, theirs) = pipe_with(PipeFlags::CLOEXEC)?;
     fchown(&theirs, owner.map(Uid::from_raw), None)?;
@@ -138,7 +140,7 @@ fn pipe(owner: Option<u32>) -> io::Result<(Receiver, OwnedFd)> {
     Ok((Receiver::from_owned_fd(ours)?, theirs))
 }
 
-/// A pipe for what a command reads, likewise.
+/// Creates a pipe for the input of a command, in the same way.
 fn input_pipe(owner: Option<u32>) -> io::Result<(Sender, OwnedFd)> {
     let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
     fchown(&theirs, owner.map(Uid::from_raw), None)?;

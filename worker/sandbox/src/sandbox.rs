@@ -21,7 +21,7 @@ use crate::memory_floor::MemoryFloor;
 use crate::running::RunningCommand;
 use crate::spec::{CommandOrder, SandboxLimits, Setup};
 
-/// The launcher of commands.
+/// The configuration and the shared resources of all sandboxes of a worker.
 pub struct Sandbox {
     isolation: Isolation,
     launcher: Launcher,
@@ -29,7 +29,7 @@ pub struct Sandbox {
     identities: Option<Identities>,
     read_only: Vec<PathBuf>,
     memory_floor_bytes: u64,
-    /// Sandboxes of all jobs that may be kept for another command.
+    /// Permits for idle sandboxes of all jobs.
     idle_permits: Arc<Semaphore>,
     starts: Histogram,
 }
@@ -38,33 +38,33 @@ pub struct Sandbox {
 pub struct SandboxCommand<'a> {
     /// The script for bash.
     pub script: &'a str,
-    /// Beside the variables that every command has.
+    /// Variables in addition to those that every command has.
     pub environment: Vec<(String, String)>,
-    /// A folder of the workspace whose programs come before others of the same name.
+    /// A folder of the workspace that comes first in the search path for programs.
     pub programs: Option<&'static str>,
-    /// Addresses inside on which to listen for the worker.
+    /// Addresses inside the sandbox on which to listen for the worker.
     pub listeners: Vec<std::net::SocketAddr>,
-    /// More lines for /etc/hosts.
+    /// Additional lines for /etc/hosts.
     pub hosts: String,
     /// The limits of the command.
     pub limits: SandboxLimits,
-    /// Whether it is written to. If not, there is nothing on its standard input.
+    /// Whether the worker writes to the standard input. Otherwise the standard input is empty.
     pub reads: bool,
 }
 
-/// Sandboxes that are kept for another command, at about a megabyte each. Those of other jobs end with theirs.
+/// The maximum number of idle sandboxes, at about a megabyte each. Beyond it, a sandbox ends with its command.
 const MAX_KEPT: usize = 32;
 
-/// The most of a script's standard output that [`Sandbox::run_in`] returns.
+/// The maximum standard output of a script that [`Sandbox::run_in`] returns.
 const MAX_PLAIN_OUTPUT_BYTES: u64 = 16 * 1024;
 
 /// The folders in which `node` finds packages of the machine: those of `npm install -g` and those of Debian.
 pub const NODE_PATH: &str = "/usr/local/lib/node_modules:/usr/lib/node_modules:/usr/share/nodejs";
 
-/// The search path of commands for programs.
+/// The search path for programs.
 pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// The variables that a command sees, whatever the worker's own environment holds.
+/// The variables of every command, independent of the worker's own environment.
 const ENVIRONMENT: [(&str, &str); 4] = [
     ("NODE_PATH", NODE_PATH),
     ("LANG", "C.UTF-8"),
@@ -73,7 +73,7 @@ const ENVIRONMENT: [(&str, &str); 4] = [
 ];
 
 impl Sandbox {
-    /// One that confines in that way, whether or not this machine can.
+    /// Returns a sandbox with this isolation, whether or not this machine supports it.
     pub(crate) fn new(
         isolation: Isolation,
         read_only: Vec<PathBuf>,
@@ -103,7 +103,7 @@ impl Sandbox {
         self.isolation
     }
 
-    /// The way in which the memory of a command is limited.
+    /// The method that limits the memory of a command.
     pub fn memory_limit(&self) -> MemoryLimit {
         match self.cgroups {
             Some(_) => MemoryLimit::Enforced,
@@ -111,25 +111,26 @@ impl Sandbox {
         }
     }
 
-    /// Whether commands see that path of the machine.
+    /// Returns whether commands can see this path of the machine.
     pub fn sees(&self, path: &Path) -> bool {
         self.isolation == Isolation::Off
             || init::shows(path)
             || self.read_only.iter().any(|shown| path.starts_with(shown))
     }
 
-    /// Whether commands can have any network.
+    /// Whether commands can have a network.
     pub fn has_network(&self) -> bool {
         self.isolation != Isolation::Landlocked
     }
 
-    /// Jobs that may run at once, if that is limited: where all have one user and see each other, one.
+    /// The maximum number of concurrent jobs, if there is one. It is one if all jobs share a user and can see each
+    /// other.
     pub fn max_jobs(&self) -> Option<u32> {
         let is_shared = self.isolation == Isolation::Landlocked && self.identities.is_none();
         is_shared.then_some(1)
     }
 
-    /// A user for a job, if it gets one of its own. An error means that all are taken.
+    /// Returns a user for a job, if jobs have separate users. An error means that all are taken.
     pub fn identity(&self) -> anyhow::Result<Option<Identity>> {
         let Some(identities) = &self.identities else {
             return Ok(None);
@@ -139,11 +140,11 @@ impl Sandbox {
         }
         let alone = identities.take_alone();
         Ok(Some(alone.ok_or_else(|| {
-            anyhow::anyhow!("all users for jobs are taken")
+            anyhow::anyhow!("all users for jobs are in use")
         })?))
     }
 
-    /// Runs a script in a directory of its own, created at `path`, and returns the start of its standard output.
+    /// Runs a script in a new directory at `path`, and returns the start of its standard output.
     pub async fn run_once(&self, script: &str, path: PathBuf) -> anyhow::Result<String> {
         let directory = JobDirectory::new(path, self.identity()?);
         let printed = self.run_in(script, &directory).await;
@@ -151,7 +152,7 @@ impl Sandbox {
         printed
     }
 
-    /// Runs a script several times in one directory, as a job does, and returns the duration of each run.
+    /// Runs a script several times in one directory, like a job, and returns the duration of each run.
     pub async fn time(
         &self,
         script: &str,
@@ -170,7 +171,7 @@ impl Sandbox {
     }
 
     /// Runs a script without network in a directory, and returns the start of its standard output. Dropping the future
-    /// ends it.
+    /// ends the script.
     pub async fn run_in(&self, script: &str, directory: &JobDirectory) -> anyhow::Result<String> {
         let command = SandboxCommand {
             script,
@@ -227,7 +228,7 @@ impl Sandbox {
         };
         let mut running = match ready {
             Some(running) => running,
-            // There was none, or something killed it.
+            // There was no idle sandbox, or something killed it.
             None => {
                 let idle = self.make(&setup, directory).await?;
                 RunningCommand::start(idle, &order, command.reads, owner).await?
@@ -260,7 +261,7 @@ impl Sandbox {
         self.launcher.make(&setup, cgroup, opened, tracker).await
     }
 
-    /// The variables of a command: those that all have, and its own.
+    /// Returns the variables of a command: the common ones and its own.
     fn environment(
         &self,
         directory: &JobDirectory,

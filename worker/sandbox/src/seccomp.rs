@@ -1,7 +1,7 @@
-//! The system calls that a command may not make.
+//! The system calls that a command cannot make.
 //!
-//! A list of what is denied, on a ground of what is allowed: commands run any program there is. What is
-//! denied either reaches out of the namespaces, or is a large part of the kernel that no command needs.
+//! This is a deny list, because commands run arbitrary programs. A denied call either reaches out of the namespaces,
+//! or exposes a large part of the kernel that no command needs.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use seccompiler::{
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;
 
-/// Denied whatever their arguments.
+/// System calls that are denied whatever their arguments.
 const DENIED: &[c_long] = &[
     // Namespaces and mounts.
     libc::SYS_unshare,
@@ -29,7 +29,7 @@ const DENIED: &[c_long] = &[
     libc::SYS_fsmount,
     libc::SYS_fspick,
     libc::SYS_mount_setattr,
-    // Much code in the kernel, and many of its holes.
+    // Large parts of the kernel, with many vulnerabilities.
     libc::SYS_io_uring_setup,
     libc::SYS_io_uring_enter,
     libc::SYS_io_uring_register,
@@ -67,13 +67,13 @@ const DENIED: &[c_long] = &[
     libc::SYS_sethostname,
     libc::SYS_setdomainname,
     libc::SYS_vhangup,
-    // Files by handle, past all mounts.
+    // Access to files by handle, which bypasses all mounts.
     libc::SYS_open_by_handle_at,
     libc::SYS_name_to_handle_at,
-    // Memory of other processes, again.
+    // Placement of other processes' memory.
     libc::SYS_move_pages,
     libc::SYS_migrate_pages,
-    // Memory that nobody else sees, not even who counts it.
+    // Memory that no other process can see, not even the watchdog.
     libc::SYS_memfd_secret,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_modify_ldt,
@@ -83,7 +83,7 @@ const DENIED: &[c_long] = &[
     libc::SYS_ioperm,
 ];
 
-/// Flags of clone(2) that make namespaces.
+/// Flags of clone(2) that create namespaces.
 const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -93,14 +93,14 @@ const NAMESPACE_FLAGS: [i32; 7] = [
     libc::CLONE_NEWPID,
     libc::CLONE_NEWNET,
 ];
-/// Families of sockets that the network namespace confines. Not so AF_VSOCK, which reaches the hypervisor.
+/// Socket families that the network namespace confines. It does not confine AF_VSOCK, which reaches the hypervisor.
 const FAMILIES: [i32; 4] = [
     libc::AF_UNIX,
     libc::AF_INET,
     libc::AF_INET6,
     libc::AF_NETLINK,
 ];
-/// Protocols of the internet families. Others are much code of the kernel, some of it loaded when first asked for.
+/// Protocols of the internet families. Other protocols expose much kernel code, some of it loaded on first use.
 const PROTOCOLS: [i32; 5] = [
     libc::IPPROTO_IP,
     libc::IPPROTO_ICMP,
@@ -108,9 +108,9 @@ const PROTOCOLS: [i32; 5] = [
     libc::IPPROTO_UDP,
     libc::IPPROTO_ICMPV6,
 ];
-/// The first process of a process namespace, which looks after the command.
+/// The first process of a process namespace, which supervises the command.
 const FIRST_PROCESS: u64 = 1;
-/// Calls whose first argument is the number of a process, and that say when it runs.
+/// Scheduling calls whose first argument is a process id.
 const SCHEDULING: [c_long; 4] = [
     libc::SYS_sched_setaffinity,
     libc::SYS_sched_setattr,
@@ -120,8 +120,9 @@ const SCHEDULING: [c_long; 4] = [
 /// ioprio_set(2), `IOPRIO_WHO_PROCESS` and `IOPRIO_WHO_USER`.
 const IO_OF_PROCESS: u64 = 1;
 const IO_OF_USER: u64 = 3;
-/// Requests of ioctl(2). A process that reads a terminal obeys what is typed into it; and `FS_IOC_RESVSP`,
-/// `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE` of the kernel's `linux/falloc.h` do what fallocate(2) does.
+/// Denied requests of ioctl(2). The first two type into a terminal, and a process that reads it would obey.
+/// `FS_IOC_RESVSP`, `FS_IOC_RESVSP64` and `FS_IOC_ZERO_RANGE` of the kernel's `linux/falloc.h` do what fallocate(2)
+/// does.
 const REQUESTS: [u32; 5] = [
     libc::TIOCSTI as u32,
     libc::TIOCLINUX as u32,
@@ -129,19 +130,19 @@ const REQUESTS: [u32; 5] = [
     0x4030_582a,
     0x4030_5839,
 ];
-/// Asks personality(2) what it is.
+/// The argument with which personality(2) returns the current value.
 const PERSONALITY_QUERY: u64 = 0xffff_ffff;
 
-/// Whether a command may have sockets.
+/// The sockets that a command can have.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sockets {
-    /// Within its own network namespace.
+    /// Sockets in its own network namespace.
     Confined,
-    /// None, for there is nothing that would confine them.
+    /// None, because nothing would confine them.
     None,
 }
 
-/// The filter. It is one program, for the kernel compiles each by itself.
+/// Returns the filter. It is a single program, because the kernel compiles each program separately.
 pub(super) fn program(sockets: Sockets) -> Result<BpfProgram, seccompiler::BackendError> {
     let arch: TargetArch = std::env::consts::ARCH.try_into()?;
     let errno = SeccompAction::Errno(libc::EPERM.unsigned_abs());
@@ -162,7 +163,7 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     let unshare = u64::from(libc::CLOSE_RANGE_UNSHARE);
     let unshare = argument(2, SeccompCmpOp::MaskedEq(unshare), unshare);
     rules.insert(libc::SYS_close_range, any_of([unshare])?);
-    // Who is not dumpable has /proc show nothing of what it holds.
+    // A process that is not dumpable hides its files in /proc.
     let hide = all_of([
         argument(0, SeccompCmpOp::Eq, libc::PR_SET_DUMPABLE as u64),
         argument(1, SeccompCmpOp::Eq, 0),
@@ -178,7 +179,7 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     };
     rules.insert(libc::SYS_socket, socket);
     rules.insert(libc::SYS_socketpair, socketpair);
-    // The limits of others: those of the worker, too, where nothing but Landlock is between it and its own user.
+    // The limits of other processes. Without namespaces, these include the worker if it has the same user.
     let others = any_of([argument(0, SeccompCmpOp::Ne, 0)])?;
     rules.insert(libc::SYS_prlimit64, others);
     let requests = REQUESTS.map(|request| argument(1, SeccompCmpOp::Eq, u64::from(request)));
@@ -191,13 +192,13 @@ fn denied(sockets: Sockets) -> Result<Rules, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// A thread whose open files are not those of its process: they would be in nobody's sight.
+/// A rule against threads with a separate table of open files, which the watchdog does not see.
 fn own_files_of_thread() -> Result<SeccompRule, seccompiler::BackendError> {
     let (thread, files) = (libc::CLONE_THREAD as u64, libc::CLONE_FILES as u64);
     all_of([argument(0, SeccompCmpOp::MaskedEq(thread | files), thread)])
 }
 
-/// Sockets that are of none of the families, or of none of the protocols that these have for programs.
+/// Rules against sockets of other families, and against other protocols of these families.
 fn denied_sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     let is_not = |index, value: i32| argument(index, SeccompCmpOp::Ne, value as u64);
     let family = |family: i32| argument(0, SeccompCmpOp::Eq, family as u64);
@@ -211,7 +212,7 @@ fn denied_sockets() -> Result<Vec<SeccompRule>, seccompiler::BackendError> {
     Ok(rules)
 }
 
-/// Calls that reach the supervisor of the command, by its number or as a process of its user.
+/// Rules against calls that reach the supervisor of the command, by its process id or as a process of its user.
 fn scheduling() -> Result<Rules, seccompiler::BackendError> {
     let first = |index| argument(index, SeccompCmpOp::Eq, FIRST_PROCESS);
     let which = |which| argument(0, SeccompCmpOp::Eq, which);
@@ -236,7 +237,7 @@ fn scheduling() -> Result<Rules, seccompiler::BackendError> {
 
 type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
-/// All these arguments are of 32 bits; what is above them, the kernel does not look at either.
+/// A condition on an argument. All these arguments have 32 bits, and the kernel ignores the upper bits as well.
 fn argument(index: u8, operator: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(index, SeccompCmpArgLen::Dword, operator, value)
 }
@@ -256,11 +257,11 @@ fn all_of(
     SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)
 }
 
-/// The instructions before the list, for rules that it cannot express.
+/// Instructions before the deny list, for rules that the list cannot express.
 ///
-/// fallocate(2) takes gigabytes of the disk in no time; without it programs write. Under x32 every call has a second
-/// number, which a list of numbers would miss. And the flags of clone3(2) are
-/// in memory, where no filter can look: C libraries take clone(2) when they are told that it is not there.
+/// fallocate(2) takes gigabytes of the disk at once; without it, programs write instead. Under x32 every call has a
+/// second number, which a list of numbers would miss. The flags of clone3(2) are in memory, which no filter can read.
+/// C libraries use clone(2) if clone3(2) is reported as missing.
 fn prologue() -> BpfProgram {
     const X32_BIT: u32 = 0x4000_0000;
     let instruction = |code: u32, jt, jf, k| sock_filter {
@@ -276,7 +277,7 @@ fn prologue() -> BpfProgram {
         instruction(libc::BPF_RET | libc::BPF_K, 0, 0, action)
     };
     vec![
-        // The number is the first word of seccomp_data.
+        // The system call number is the first word of `seccomp_data`.
         load(0),
         jump(libc::BPF_JGE, X32_BIT, 0, 1),
         refuse(libc::EPERM),

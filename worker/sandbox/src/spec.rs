@@ -7,54 +7,54 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use shared::sandbox::Isolation;
 
-/// A sandbox to be made, for one command after the other.
+/// The setup of a sandbox, which runs one command after the other.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// The confinement of the command.
     pub(crate) isolation: Isolation,
-    /// The user to become first, where the worker is root.
+    /// The user to become first, if the worker is root.
     pub(crate) identity: Option<u32>,
-    /// The cgroups to enter first. They keep the limits on memory and processes.
+    /// The cgroups to join first. They enforce the limits on memory and processes.
     pub(crate) cgroups: Vec<PathBuf>,
-    /// Directories of the host that the command sees beside the usual ones, and cannot change.
+    /// Additional directories of the host that the command can read but not change.
     pub(crate) read_only: Vec<PathBuf>,
-    /// Packages of the job's skills, each of which is shown at a place of its own.
+    /// Packages of the job's skills, each at a separate path inside the sandbox.
     pub(crate) packages: Vec<PathBuf>,
-    /// Addresses inside on which to listen for the worker.
+    /// Addresses inside the sandbox on which to listen for the worker.
     pub(crate) listeners: Vec<SocketAddr>,
-    /// More lines for /etc/hosts.
+    /// Additional lines for /etc/hosts.
     pub(crate) hosts: String,
     /// The limits of the command.
     pub(crate) limits: SandboxLimits,
-    /// Available memory of the machine below which commands end, in bytes.
+    /// The available memory of the machine below which commands are killed, in bytes.
     pub(crate) memory_floor_bytes: u64,
 }
 
-/// A command for a sandbox that is ready. Its message brings the pipes for what it prints, and the one for what it
-/// reads, if it reads anything.
+/// A command for an idle sandbox. Its message carries the pipes for its output, and the pipe for its input if it has
+/// one.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct CommandOrder {
     /// The script for bash.
     pub(crate) script: String,
-    /// All the variables that it sees.
+    /// All environment variables of the command.
     pub(crate) environment: Vec<(String, String)>,
     /// The known usage of the job's disk.
     pub(crate) disk: Option<DiskCount>,
 }
 
-/// The usage of a job's files when they were last added up. Each of its sandboxes goes on from there.
+/// The last measured usage of a job's files. Each sandbox of the job starts from it.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct DiskCount {
-    /// The time of that, by the monotonic clock of the machine.
+    /// The time of the measurement, by the monotonic clock of the machine.
     pub(crate) at: Duration,
-    /// The time it took to add them up.
+    /// The duration of the measurement.
     pub(crate) took: Duration,
     pub(crate) bytes: u64,
     /// The free space of the disk.
     pub(crate) free_bytes: u64,
 }
 
-/// The limits of a command, beside its time and its output.
+/// The limits of a command, except its time and its output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SandboxLimits {
     /// Processes and threads at once.
@@ -69,7 +69,7 @@ pub struct SandboxLimits {
     pub file_bytes: u64,
     /// Everything in the job's workspace and `/tmp`, in bytes.
     pub disk_bytes: u64,
-    /// Files and directories in them.
+    /// Files and directories in the job's workspace and `/tmp`.
     pub disk_entries: u64,
 }
 
@@ -88,24 +88,24 @@ impl SandboxLimits {
 
 const GIB: u64 = 1024 * 1024 * 1024;
 
-/// The replies, in order: `Ready`, and when a command was ordered, `CommandEnd`; or `Failed` instead of either.
+/// The reports of the launcher: `Ready`, then `Ended` for each command, or `Failed` instead of either.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum LauncherReport {
-    /// Everything is set up. The listeners' descriptors come along.
+    /// The sandbox is ready. The message carries the descriptors of the listeners.
     Ready,
-    /// It could not be set up.
+    /// The sandbox could not be set up.
     Failed(SetupFailed),
-    /// The command has ended, and nothing of it runs any more.
+    /// The command has ended, and none of its processes runs any more.
     Ended {
         ended: CommandEnd,
-        /// Whether the sandbox is as new and waits for another command.
+        /// Whether the sandbox is unchanged and waits for another command.
         is_reusable: bool,
         /// The known usage of the job's disk now.
         disk: Option<DiskCount>,
     },
 }
 
-/// A step of the set-up that this machine does not allow.
+/// A setup step that this machine does not allow.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[error("{step}: {}", std::io::Error::from_raw_os_error(*errno))]
 pub struct SetupFailed {
@@ -115,14 +115,14 @@ pub struct SetupFailed {
     pub errno: i32,
 }
 
-/// The steps in which hosts differ.
+/// The setup steps, as far as hosts differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SetupStep {
     /// Reading the specification, entering the directory and the cgroup.
     Begin,
     /// Becoming the job's user.
     Identity,
-    /// Making the namespaces.
+    /// Creating the namespaces.
     Namespaces,
     /// Mapping the user.
     UserMap,
@@ -132,13 +132,13 @@ pub enum SetupStep {
     Proc,
     /// Changing the root.
     Root,
-    /// Bringing up the loopback interface, and listening.
+    /// Bringing up the loopback interface and listening.
     Network,
     /// Giving up capabilities.
     Privileges,
-    /// Limits on resources.
+    /// Setting limits on resources.
     Limits,
-    /// Landlock.
+    /// Applying Landlock.
     Landlock,
     /// Filtering system calls.
     Seccomp,
@@ -169,9 +169,10 @@ impl std::fmt::Display for SetupStep {
 /// The end of a command.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct CommandEnd {
-    /// As a shell gives it: 128 and the number for a signal. `None` if it was made to end.
+    /// The exit code as a shell reports it: 128 and the number for a signal. `None` if a limit or the worker ended the
+    /// command.
     pub exit_code: Option<i32>,
-    /// The limit that ended it.
+    /// The limit that the command reached.
     pub limit: Option<Limit>,
     /// CPU time of all processes.
     pub cpu: Duration,
@@ -179,7 +180,7 @@ pub struct CommandEnd {
     pub peak_memory_bytes: u64,
 }
 
-/// A limit at which a command ends, or something in it fails.
+/// A limit at which a command ends, or at which one of its operations fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Limit {
     /// Memory of the command.
@@ -192,11 +193,11 @@ pub enum Limit {
     Disk,
     /// Files and directories in the workspace and in `/tmp`.
     DiskEntries,
-    /// The disk that all jobs share.
+    /// Free space of the disk that all jobs share.
     FreeSpace,
-    /// The memory of the machine.
+    /// Available memory of the machine.
     HostMemory,
-    /// A process that could not be inspected, so that nothing of what it holds is known.
+    /// A process that could not be inspected, so that its usage is not known.
     Hidden,
     /// Bytes that the command printed.
     Output,

@@ -7,12 +7,12 @@ use chrono::{DateTime, SubsecRound, Utc};
 /// The database's clock during an attempt.
 pub(super) struct AttemptClock {
     claimed_at: DateTime<Utc>,
-    /// The begin of the attempt, by this machine's monotonic clock.
+    /// The start of the attempt on this machine's monotonic clock.
     pub(super) begun_at: Instant,
 }
 
 impl AttemptClock {
-    /// Starts the clock of an attempt that was claimed at that time.
+    /// Starts the clock of an attempt that was claimed at `claimed_at`.
     pub(super) fn start(claimed_at: DateTime<Utc>) -> Self {
         Self {
             claimed_at,
@@ -21,7 +21,7 @@ impl AttemptClock {
     }
 
     pub(super) fn now(&self) -> DateTime<Utc> {
-        // As precise as the database stores it, so that the log and the job agree.
+        // Truncated to the precision of the database, so that the log and the job agree.
         (self.claimed_at + self.begun_at.elapsed()).trunc_subsecs(6)
     }
 }

@@ -1,4 +1,4 @@
-//! The decision what the outcome of an attempt means for the job: retry, wait or finish, with the last log entries.
+//! The effect of an attempt's outcome on the job: retry, wait or finish, with the last log entries.
 
 #[cfg(test)]
 mod tests;
@@ -24,21 +24,21 @@ use super::outcome::AttemptOutcome;
 use super::partial_result::PartialResult;
 use super::unreadable::{is_unreadable, retry_or_fail};
 
-/// Attempts that an outage of the provider may end before the job fails.
+/// The number of attempts that may end with an outage of the provider before the job fails.
 const MAX_MODEL_OUTAGES: i16 = 5;
-/// Attempts after which an outage of the database or the asset store counts as an internal error.
+/// The number of attempts after which an outage of the database or the asset store counts as an internal error.
 const MAX_ATTEMPTS_IN_OUTAGES: i32 = 100;
 /// The state of the job that a decision depends on.
 pub(super) struct AttemptState<'a> {
     pub(super) job: &'a Job,
     pub(super) limits: Limits,
-    /// Attempts that an internal error may end before the job fails.
+    /// The number of attempts that may end with an internal error before the job fails.
     pub(super) max_attempts: i16,
-    /// Earlier attempts that an internal error ended.
+    /// The number of earlier attempts that ended with an internal error.
     pub(super) failures: i16,
-    /// Earlier attempts that an outage of the provider ended.
+    /// The number of earlier attempts that ended with an outage of the provider.
     pub(super) model_outages: i16,
-    /// Earlier attempts of workers whose release could not read the job.
+    /// The number of earlier attempts on workers whose release could not read the job.
     pub(super) unreadable: i16,
     /// Whether the job should have outputs.
     pub(super) declares_outputs: bool,
@@ -60,11 +60,11 @@ impl<'a> AttemptState<'a> {
     }
 }
 
-/// The last entries of a lease, and what follows for the job.
+/// The last log entries of a lease, and the resulting transition of the job.
 pub(super) struct AttemptDecision {
     pub(super) events: Vec<EventData>,
     pub(super) next: RunTransition,
-    /// The error that the operator should see.
+    /// The error to report to the operator.
     pub(super) report: Option<AttemptReport>,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct AttemptReport {
 /// The kind of an error of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AttemptReportKind {
-    /// The database or the asset store is out of reach, as the message says.
+    /// The database or the asset store is unreachable. The message says which.
     Outage(&'static str),
     /// Another release wrote the job.
     Unreadable,
@@ -85,7 +85,7 @@ pub(super) enum AttemptReportKind {
     Internal,
 }
 
-/// Decides what an outcome means for the job. `None` if the lease is lost: there is nothing to write.
+/// Decides the effect of an outcome on the job. Returns `None` if the lease is lost, because there is nothing to write.
 pub(super) fn decide(
     outcome: AttemptOutcome,
     state: &AttemptState<'_>,
@@ -103,7 +103,7 @@ pub(super) fn decide(
         AttemptOutcome::Cancelled => end(state, Outcome::Cancelled, result),
         AttemptOutcome::Waiting(calls) => wait(state, calls),
         AttemptOutcome::Drained => {
-            let message = "the worker is leaving".to_owned();
+            let message = "the worker is shutting down".to_owned();
             retry(state, RetryCause::Drain, message, Duration::ZERO)
         }
         AttemptOutcome::ModelOutage {
@@ -134,7 +134,7 @@ fn end(state: &AttemptState<'_>, outcome: Outcome, result: JobResult) -> Attempt
     }
 }
 
-/// Completes the job, or fails it if it has no valid structured result and needs one.
+/// Completes the job, or fails it if a required structured result is missing or invalid.
 fn complete(
     state: &AttemptState<'_>,
     result: JobResult,
@@ -191,7 +191,7 @@ fn retry(
     }
 }
 
-/// Requests approvals. The job stays without a worker until they are answered.
+/// Requests approvals. The job has no worker while it waits.
 fn wait(state: &AttemptState<'_>, calls: Vec<ToolCall>) -> AttemptDecision {
     let patience = state.limits.approval_timeout_seconds;
     let until = state.now + Duration::from_secs(patience.into());
@@ -233,8 +233,8 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
         && state.job.attempt < MAX_ATTEMPTS_IN_OUTAGES
     {
         let message = match cause {
-            RetryCause::StorageOutage => "the asset store was out of reach",
-            _ => "the database was out of reach",
+            RetryCause::StorageOutage => "the asset store was unavailable",
+            _ => "the database was unavailable",
         };
         let earlier = i16::try_from(state.job.attempt - 1).unwrap_or(i16::MAX);
         let pause = backoff::after_outage(earlier);
@@ -263,7 +263,7 @@ fn internal(state: &AttemptState<'_>, result: JobResult, error: anyhow::Error) -
     }
 }
 
-/// The outage that caused an error, if there was one.
+/// Returns the outage that caused an error, if any.
 fn outage(error: &anyhow::Error) -> Option<RetryCause> {
     error.chain().find_map(|cause| {
         if cause.downcast_ref().is_some_and(shared::db::is_outage) {
@@ -276,8 +276,8 @@ fn outage(error: &anyhow::Error) -> Option<RetryCause> {
     })
 }
 
-/// What the person should know of a job that did not end by itself. `is_empty` says that it lacks the files that its
-/// skill makes.
+/// Returns the warnings for a job that did not end by itself. `is_empty` means that the job lacks the
+/// files that its skill makes.
 fn warnings(stop: LoopStop, limits: &Limits, is_empty: bool) -> Vec<String> {
     let warning = match stop {
         LoopStop::EndTurn => return Vec::new(),
@@ -286,9 +286,9 @@ fn warnings(stop: LoopStop, limits: &Limits, is_empty: bool) -> Vec<String> {
             limits.max_tokens
         ),
         LoopStop::ContextFull => {
-            "the last reply was cut where the model's context was full".to_owned()
+            "the last reply was cut because the model's context was full".to_owned()
         }
-        LoopStop::Refusal => "the model declined to go on".to_owned(),
+        LoopStop::Refusal => "the model declined to continue".to_owned(),
         LoopStop::MaxIterations => {
             format!(
                 "stopped after limits.max_iterations ({}) replies; the work may not be finished: run the job again with a higher \
@@ -297,7 +297,7 @@ fn warnings(stop: LoopStop, limits: &Limits, is_empty: bool) -> Vec<String> {
             )
         }
         LoopStop::RepeatedCall => {
-            "the model made the same call again and again; the work may not be finished".to_owned()
+            "the model repeated the same call too often; the work may not be finished".to_owned()
         }
         LoopStop::MaxTotalTokens => format!(
             "stopped at limits.max_total_tokens ({}); the work may not be finished",
@@ -312,14 +312,14 @@ fn warnings(stop: LoopStop, limits: &Limits, is_empty: bool) -> Vec<String> {
                 .to_owned()
         }
     };
-    let empty = "the job ended before it had made any file".to_owned();
+    let empty = "the job ended before it made any file".to_owned();
     [warning]
         .into_iter()
         .chain(is_empty.then_some(empty))
         .collect()
 }
 
-/// A warning in the job's log.
+/// Returns a warning for the job's log.
 pub(super) fn warning_line(message: &str) -> EventData {
     EventData::Log(LogLine {
         level: LogLevel::Warning,

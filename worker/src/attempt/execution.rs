@@ -34,7 +34,7 @@ use crate::transcript::Transcript;
 use crate::worker_context::WorkerContext;
 use crate::wrap_up::WrapUp;
 
-/// An attempt that is executed.
+/// The execution of an attempt.
 pub(super) struct Execution<'a> {
     pub(super) context: &'a WorkerContext,
     pub(super) claimed: &'a Claimed,
@@ -55,11 +55,11 @@ pub(super) struct LoopState {
 }
 
 impl Execution<'_> {
-    /// Prepares and loops. Returns the outcome, and the loop's state if the loop began.
+    /// Prepares the attempt and runs the loop. Returns the outcome, and the loop's state if the loop started.
     pub(super) async fn run(&self, clock: &AttemptClock) -> (AttemptOutcome, Option<LoopState>) {
         let limit = Duration::from_secs(self.claimed.request.limits.timeout_seconds.into());
         let deadline = clock.begun_at + limit.saturating_sub(self.claimed.spent);
-        // Boxed, as all below: what is done only once has no room while the loop waits for its model.
+        // Boxed, like the futures below. One-time steps should take no memory while the loop waits for the model.
         let preparing = Box::pin(self.prepare(deadline));
         let mut prepared = match self.signals.watch(preparing).await {
             Ok(Ok(prepared)) => prepared,
@@ -95,7 +95,7 @@ impl Execution<'_> {
                 Ok(prepared) => prepared.map_err(AttemptOutcome::from),
                 Err(_) => Err(self.timed_out()),
             },
-            // The next attempt can do all of it again.
+            // The next attempt can repeat the preparation.
             () = self.signals.drain.cancelled() => Err(AttemptOutcome::Drained),
         }
     }
@@ -105,7 +105,7 @@ impl Execution<'_> {
         BudgetTerms::new(&models_of(self.claimed), limits, &self.context.providers)
     }
 
-    /// Runs the loop until it ends, its time is over, or a signal interrupts it.
+    /// Runs the loop until it ends, times out, or is interrupted by a signal.
     async fn run_loop(
         &self,
         terms: BudgetTerms,
@@ -196,7 +196,7 @@ impl Execution<'_> {
         stop
     }
 
-    /// The models, each of which keeps to the quota of its provider.
+    /// Returns the models, each limited by the quota of its provider.
     fn guarded<'a>(&'a self, models: &'a OpenModels) -> Vec<GuardedModel<'a>> {
         let last = models.iter().count() - 1;
         let guarded = models
@@ -262,7 +262,7 @@ impl Execution<'_> {
         }
     }
 
-    /// The smallest context window of the models: as configured, or as a refusal has told.
+    /// Returns the smallest context window of the models. A window is configured, or learned from a provider's refusal.
     fn context_window(&self, models: &OpenModels) -> Option<u32> {
         let context = self.context;
         let windows = models.iter().filter_map(|model| {

@@ -1,5 +1,5 @@
-//! The files of a workspace before the loop runs: inputs, the files of the conversation's job before, and those of
-//! earlier attempts.
+//! The files of a workspace before the loop runs: inputs, files of the conversation's previous job, and
+//! files of earlier attempts.
 
 use std::sync::Arc;
 
@@ -26,14 +26,14 @@ fn has_skills(claimed: &Claimed) -> bool {
 /// The files of a job.
 pub(super) struct JobFiles {
     pub(super) snapshots: Snapshots,
-    /// The files with which its first attempt began.
+    /// The files at the start of the first attempt.
     pub(super) at_first: Vec<FileSize>,
     /// Notes for the model about missing files.
     pub(super) notes: Vec<String>,
 }
 
 impl JobFiles {
-    /// Completes a workspace that holds the inputs and nothing else.
+    /// Completes a workspace that contains only staged files.
     pub(super) async fn prepare(
         context: &WorkerContext,
         claimed: &Claimed,
@@ -64,7 +64,7 @@ impl JobFiles {
             Some(manifest) if is_shared => files.snapshots.list(manifest).await,
             _ => Workspace::list(workspace).await,
         };
-        // What was lost is said below.
+        // The restore below reports lost files.
         files.at_first = first.unwrap_or_default();
         files.at_first.retain(|file| !is_skill(&file.path));
         if let Some(manifest) = history.manifest() {
@@ -92,9 +92,8 @@ impl JobFiles {
                 .await
                 .map_err(AttemptError::Internal)?;
             if let Some(lost) = taken {
-                self.notes.push(format!(
-                    "[Of the files from before, these are missing: {lost}.]"
-                ));
+                self.notes
+                    .push(format!("[These earlier files are missing: {lost}.]"));
             }
         }
         match self.snapshots.save(workspace).await {
@@ -114,12 +113,12 @@ impl JobFiles {
             && let Err(error) = context.assets.workspace_store(before.job).clear().await
         {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(job = %before.job, error, "a saved workspace is left");
+            tracing::warn!(job = %before.job, error, "could not delete a saved workspace");
         }
         Ok(())
     }
 
-    /// Brings the workspace to where the attempt before left it.
+    /// Restores the workspace as the previous attempt left it.
     async fn restore(
         &mut self,
         claimed: &Claimed,
@@ -132,7 +131,7 @@ impl JobFiles {
             Ok(Some(lost)) => format!(
                 "[The work moved to another machine. These files were too large to move: {lost}.]"
             ),
-            // The files are there, and the next attempt may get them.
+            // The files still exist, so the next attempt may be able to restore them.
             Err(error)
                 if error
                     .downcast_ref()
@@ -144,7 +143,7 @@ impl JobFiles {
                 let error = format!("{error:#}");
                 let error = log.redact(&error);
                 tracing::error!(job = %claimed.job.id, %error, "a workspace could not be restored");
-                "[The work moved to another machine, and the files made so far were lost. Make again what is needed.]"
+                "[The work moved to another machine, and the files made so far were lost. Create the files that you need again.]"
                     .to_owned()
             }
         };

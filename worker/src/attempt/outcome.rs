@@ -1,4 +1,4 @@
-//! The outcome of an attempt, before its meaning for the job is decided.
+//! The outcome of an attempt, before its effect on the job is decided.
 
 use std::time::Duration;
 
@@ -13,22 +13,22 @@ use crate::loop_error::LoopError;
 
 /// The outcome of an attempt.
 pub(super) enum AttemptOutcome {
-    /// The loop came to its end.
+    /// The loop ended.
     Stopped(LoopStop),
     /// The job failed.
     Failed(JobError),
     /// The job was cancelled.
     Cancelled,
-    /// These calls wait for approval.
+    /// These tool calls wait for approval.
     Waiting(Vec<ToolCall>),
     /// The worker is draining.
     Drained,
-    /// The provider is out of reach.
+    /// The provider is unreachable.
     ModelOutage {
         message: String,
         retry_after: Option<Duration>,
     },
-    /// The provider allows no request for some time.
+    /// The provider allows no requests for some time.
     ProviderPause {
         message: String,
         retry_after: Duration,

@@ -13,15 +13,15 @@ use crate::transcript::Transcript;
 pub(super) struct PartialResult {
     /// Its outputs and usage so far.
     pub(super) result: JobResult,
-    /// The structured result, or what is wrong with it; `None` if the job needs none or its loop did not begin.
+    /// The structured result, or a description of its faults. `None` if the job needs none or its loop did not start.
     pub(super) structured: Option<Result<Value, String>>,
-    /// A result for each call that will get no other.
+    /// A result for each tool call that has none.
     pub(super) unanswered: Vec<EventData>,
 }
 
 impl PartialResult {
-    /// The result that goes with an outcome: that of the attempt's own loop, or else the one that `read` finds. If it
-    /// cannot be read, that is the outcome. A lost attempt writes nothing and reads nothing.
+    /// Returns the result for an outcome: that of the attempt's own loop, or else the one from `read`. If `read`
+    /// fails, its error becomes the outcome. A lost attempt neither reads nor writes anything.
     pub(super) async fn for_outcome(
         outcome: AttemptOutcome,
         transcript: Option<Transcript>,
@@ -37,7 +37,7 @@ impl PartialResult {
         }
     }
 
-    /// The result of the attempt's own loop.
+    /// Returns the result of the attempt's own loop.
     fn of(mut transcript: Transcript) -> Self {
         let calls = transcript.give_up();
         let results = calls.map(|call| ToolCompleted::unanswered(call.call_id));
@@ -48,7 +48,7 @@ impl PartialResult {
         }
     }
 
-    /// The result of earlier attempts, for one whose loop did not begin.
+    /// Reads the result of earlier attempts, for an attempt whose loop did not start.
     pub(super) async fn read(pool: &Pool, job: &Job) -> db::Result<Self> {
         if job.attempt == 1 {
             return Ok(Self::default());

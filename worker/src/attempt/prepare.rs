@@ -29,7 +29,7 @@ use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
 use crate::worker_context::WorkerContext;
 
-/// Everything that a loop needs to begin or to go on.
+/// Everything that a loop needs to start or continue.
 pub(super) struct Prepared {
     pub(super) workspace: Arc<Workspace>,
     pub(super) secrets: JobSecrets,
@@ -40,11 +40,11 @@ pub(super) struct Prepared {
     pub(super) system: String,
     pub(super) transcript: Transcript,
     pub(super) snapshots: Snapshots,
-    /// The entries that the log needs before the loop goes on.
+    /// The entries that the log needs before the loop starts.
     pub(super) entries: Vec<EventData>,
 }
 
-/// Prepares a first attempt, or one that goes on where another ended.
+/// Prepares a first attempt, or one that continues an earlier attempt.
 pub(super) async fn prepare(
     context: &WorkerContext,
     claimed: &Claimed,
@@ -114,13 +114,13 @@ pub(super) async fn prepare(
         .map_err(AttemptError::internal)?;
     if let Some(submit) = submit.filter(|_| form == Some(ResultForm::Call)) {
         let arguments = submit.arguments();
-        // It hands over what the job was asked for, so no rule makes it wait for a person.
+        // The call only delivers the result that the job requested, so it never needs approval.
         tools.add(Box::new(submit), arguments, &Hooks::default());
     }
     Ok(Prepared {
         workspace,
         secrets,
-        // Without a network namespace a command has the machine's network.
+        // Without a network namespace, commands use the machine's network.
         egress: egress
             .filter(|_| context.sandbox.isolation() == Isolation::Namespaced)
             .map(Arc::new),
@@ -134,7 +134,7 @@ pub(super) async fn prepare(
     })
 }
 
-/// The events of earlier attempts, with the images that the model still sees.
+/// Reads the events of earlier attempts, with the images that the model still sees.
 async fn read_history(context: &WorkerContext, claimed: &Claimed) -> anyhow::Result<History> {
     if claimed.job.attempt <= 1 {
         return Ok(History::default());
@@ -147,7 +147,7 @@ async fn read_history(context: &WorkerContext, claimed: &Claimed) -> anyhow::Res
     Ok(history)
 }
 
-/// The tool for the structured result, if the job needs one.
+/// Returns the tool for the structured result, if the job needs one.
 fn submit_result(claimed: &Claimed) -> Result<Option<SubmitResult>, AttemptError> {
     let Some(schema) = &claimed.request.output_schema else {
         return Ok(None);
@@ -182,7 +182,7 @@ fn open_egress(
     })
 }
 
-/// The packages that uploaded skills of the job name, if the operator lets them be installed and the job runs commands.
+/// Installs the packages that the job's uploaded skills name, if the operator allows it and the job runs commands.
 async fn install_packages(
     context: &WorkerContext,
     claimed: &Claimed,
@@ -255,7 +255,7 @@ struct Restoring<'a> {
     expected: Option<(SubmitResult, ResultForm)>,
 }
 
-/// The transcript so far, and the entries that the log still needs.
+/// Restores the transcript. Also returns the entries that the log still needs.
 async fn restore_transcript(
     context: &WorkerContext,
     claimed: &Claimed,
@@ -266,7 +266,7 @@ async fn restore_transcript(
     let mut transcript = Transcript::new(from.follows_a_script);
     let mut missing = Vec::new();
     if let Some(position) = claimed.position
-        // A script does what its prompt says, and reads no earlier messages.
+        // A script follows its prompt and ignores earlier messages.
         && !from.follows_a_script
     {
         let (pool, tenant) = (&context.pool, claimed.tenant);

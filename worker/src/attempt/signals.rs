@@ -1,18 +1,18 @@
-//! Signals that reach an attempt from outside while it runs.
+//! External signals to a running attempt.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use tokio_util::sync::CancellationToken;
 
-/// Signals that reach an attempt from outside.
+/// External signals to a running attempt.
 #[derive(Clone)]
 pub(crate) struct AttemptSignals {
     /// The job was cancelled.
     pub(crate) cancel: CancellationToken,
     /// Another worker has the lease, or may have it.
     pub(crate) lost: CancellationToken,
-    /// The worker is draining: hand the job over at the next boundary.
+    /// The worker is draining. The attempt hands the job over at the next boundary.
     pub(crate) drain: CancellationToken,
     /// The worker stops now.
     pub(crate) leave: CancellationToken,

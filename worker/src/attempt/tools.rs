@@ -1,4 +1,4 @@
-//! The loop's ports to tools and workspace, as an attempt implements them.
+//! An attempt's implementations of the loop's ports to tools and workspace.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ pub(super) struct AttemptSnapshots<'a> {
 }
 
 impl WorkspaceSaver for AttemptSnapshots<'_> {
-    /// A failure does not end the attempt: the next one tells the model that files may be missing.
+    /// A failure does not end the attempt. The next attempt tells the model that files may be missing.
     fn save(&mut self) -> BoxFuture<'_, bool> {
         Box::pin(async {
             match self.snapshots.save(self.workspace).await {

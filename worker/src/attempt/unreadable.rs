@@ -1,4 +1,4 @@
-//! Jobs that this release cannot read: handed back for a worker of the release that wrote them.
+//! Jobs that this release cannot read. They are handed back for a worker of the release that wrote them.
 
 use std::time::Duration;
 
@@ -14,15 +14,15 @@ use super::partial_result::PartialResult;
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
-/// Attempts that may end so before the job fails. With the pauses between them, an update of all workers may take
-/// almost two hours.
+/// The number of attempts that may end this way before the job fails. With the pauses in between, an update of all
+/// workers may take almost two hours.
 const MAX_UNREADABLE: i16 = 20;
-/// The pause after the first, doubled each time up to the longest.
+/// The first pause. Each further pause is twice as long, up to the longest pause.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(600);
 
-/// Hands back a job whose request this release cannot read, or ends it if it was cancelled or has been handed back too
-/// often. If the lease is lost meanwhile, the job is another worker's.
+/// Hands back a job whose request this release cannot read, or ends it if it was cancelled or handed back too often.
+/// If the lease is lost in the process, another worker has the job.
 pub(crate) async fn hand_back(
     context: &WorkerContext,
     unreadable: UnreadableJob,
@@ -43,7 +43,7 @@ pub(crate) async fn hand_back(
     let partial = match partial {
         Ok(partial) => partial,
         Err(error) => {
-            // The reaper finds that nobody works on it.
+            // The reaper takes over, because no attempt holds the lease any more.
             let error = &error as &dyn std::error::Error;
             tracing::warn!(job = %job.id, error, "a job could not be ended");
             return;
@@ -66,8 +66,8 @@ pub(crate) async fn hand_back(
     }
 }
 
-/// The last entry of an attempt at a job that this release cannot read, and what becomes of the job after so many
-/// earlier ones: another worker may take it, or it fails with what it has come to.
+/// Returns the last entry of an attempt at a job that this release cannot read, and the resulting transition after
+/// `earlier` such attempts. Another worker may claim the job, or the job fails with its result so far.
 pub(super) fn retry_or_fail(
     job: &Job,
     now: DateTime<Utc>,
@@ -95,7 +95,6 @@ pub(super) fn retry_or_fail(
     (event, RunTransition::Requeue { cause, run_at })
 }
 
-/// Tells the operator.
 fn tell_operator(job: &Job, error: &UnreadableRow) {
     let error = error as &dyn std::error::Error;
     tracing::warn!(job = %job.id, error, "another release wrote the job");
@@ -105,7 +104,7 @@ fn is_last(earlier: i16) -> bool {
     earlier + 1 >= MAX_UNREADABLE
 }
 
-/// Whether it was another release that wrote what an attempt could not read.
+/// Whether the error was caused by a row that another release wrote.
 pub(super) fn is_unreadable(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<UnreadableRow>())
 }

@@ -10,7 +10,7 @@ use super::partial_result::PartialResult;
 use crate::log::JobLog;
 use crate::telemetry::{Close, WorkerMeters};
 
-/// Writes the last entries of the lease, and returns whether the job is over with them.
+/// Writes the last entries of the lease. Returns whether they end the job.
 pub(super) async fn write_outcome(
     meters: &WorkerMeters,
     span: &Span,

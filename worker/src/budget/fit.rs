@@ -6,22 +6,22 @@ use shared::provider::Price;
 
 use crate::question::Urgency;
 
-/// The shortest reply that is worth its prompt. A call whose reply would have to be shorter is not made.
-const LEAST_REPLY_TOKENS: u32 = 256;
+/// The shortest reply that justifies its prompt. A call is not made if its reply would have to be shorter.
+const MIN_REPLY_TOKENS: u32 = 256;
 
-/// A planned model call, with the most that it can use.
+/// A planned model call with its maximum usage.
 #[derive(Clone, Copy)]
 pub(super) struct PlannedCall {
-    /// `None` if it is unknown. Then no limit is in money.
+    /// The price, or `None` if it is unknown. Then no limit is a cost limit.
     pub(super) price: Option<Price>,
-    /// The most input tokens.
+    /// The maximum number of input tokens.
     pub(super) input: u64,
-    /// The most output tokens.
+    /// The maximum number of output tokens.
     pub(super) cap: u32,
 }
 
 impl PlannedCall {
-    /// The most that it can use.
+    /// Returns the maximum usage of the call.
     pub(super) fn reservation(&self) -> Reservation {
         let output = u64::from(self.cap);
         Reservation {
@@ -30,7 +30,7 @@ impl PlannedCall {
         }
     }
 
-    /// The highest cap, up to its own, with which it fits; `None` if the reply would be too short.
+    /// Returns the highest cap, up to the call's own, with which the call fits. `None` if the reply would be too short.
     pub(super) fn fits(&self, left: Remaining, urgency: Urgency) -> Option<u32> {
         let mut cap = u64::from(self.cap);
         if let Some(tokens) = left.tokens {
@@ -40,13 +40,13 @@ impl PlannedCall {
             cap = cap.min(self.price?.affordable(money, self.input)?);
         }
         let least = match urgency {
-            Urgency::Required => self.cap.min(LEAST_REPLY_TOKENS),
+            Urgency::Required => self.cap.min(MIN_REPLY_TOKENS),
             Urgency::Optional => self.cap,
         };
         u32::try_from(cap).ok().filter(|cap| *cap >= least)
     }
 
-    /// The same with another cap.
+    /// Returns the same call with another cap.
     pub(super) fn capped(&self, cap: u32) -> Self {
         Self { cap, ..*self }
     }
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(fits(1_256), Some(256));
         assert_eq!(fits(1_255), None);
         assert_eq!(fits(999), None);
-        // A cap below the least reply is granted if all of it fits.
+        // A cap below the shortest reply is granted if all of it fits.
         let small = call(1_000, 100);
         assert_eq!(small.fits(tokens(1_100), Urgency::Required), Some(100));
         assert_eq!(small.fits(tokens(1_099), Urgency::Required), None);

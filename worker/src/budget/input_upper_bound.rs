@@ -1,14 +1,14 @@
-//! The most tokens that a request can have.
+//! An upper bound of the input tokens of a request.
 
 use crate::image_tokens;
 use crate::transcript::Measured;
 use worker_model::{Media, ModelMessage, ModelRequest, Part, ToolSpec};
 
-/// Tokens that a provider adds: marks of roles, explanations of tools.
+/// Tokens that a provider adds: role markers and explanations of tools.
 const FRAME_TOKENS: u64 = 1_024;
-/// Tokens that mark a message or a part of one.
+/// Tokens that mark a message or a part of a message.
 const MARK_TOKENS: u64 = 16;
-/// The most tokens of a document or a recording if the context window is unknown.
+/// The maximum number of tokens of a document or recording if the context window is unknown.
 const FILE_TOKENS: u64 = 1_000_000;
 
 /// The known token counts of a request.
@@ -16,14 +16,14 @@ const FILE_TOKENS: u64 = 1_000_000;
 pub(super) struct KnownCounts {
     /// The messages that the provider has counted.
     pub(super) measured: Option<Measured>,
-    /// Whether that count includes this system prompt and these tools.
+    /// Whether the measured count includes this system prompt and these tools.
     pub(super) is_same_head: bool,
     /// The context window of the model in tokens.
     pub(super) window: Option<u32>,
 }
 
-/// The most input tokens of a request: the counted tokens, and the bytes of the rest, since a token has at least one
-/// byte.
+/// Returns an upper bound of the input tokens of a request: the counted tokens, plus the bytes of the rest, because a
+/// token has at least one byte.
 pub(super) fn input_upper_bound(request: &ModelRequest<'_>, known: KnownCounts) -> u64 {
     let tools: u64 = request.tools.iter().map(|it| tool(it)).sum();
     let schema = request
@@ -78,7 +78,7 @@ fn media(file: &Media, window: Option<u32>) -> u64 {
     let content = if file.content_type.starts_with("image/") {
         image_tokens::upper_bound(file.pixels)
     } else {
-        // How many pages or minutes it has does not show; the provider refuses what the model cannot read.
+        // The number of pages or minutes is unknown. The provider refuses a file that the model cannot read.
         window.map_or(FILE_TOKENS, u64::from)
     };
     MARK_TOKENS + name + content

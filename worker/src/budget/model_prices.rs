@@ -10,7 +10,7 @@ use shared::provider::{Price, Providers, UnknownPrice};
 pub(crate) struct ModelPrices(Vec<(String, Option<Price>)>);
 
 impl ModelPrices {
-    /// The prices of a job's models. A cost limit needs models with known prices.
+    /// Collects the prices of a job's models. A cost limit requires models with known prices.
     pub(crate) fn new(
         models: &ModelList,
         limits: &Limits,
@@ -26,17 +26,19 @@ impl ModelPrices {
         models.iter().map(price).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The price of the model that answered.
+    /// Returns the price of the model that answered.
     pub(crate) fn of(&self, model: &str) -> Option<Price> {
         let mut prices = self.0.iter();
         prices.find(|(name, _)| name == model)?.1
     }
 
-    /// The most that a token may cost, whichever model answers; `None` if one of the prices is unknown.
-    pub(crate) fn dearest(&self) -> Option<Price> {
+    /// Returns the highest price among the models, or `None` if a price is unknown.
+    pub(crate) fn most_expensive(&self) -> Option<Price> {
         let mut prices = self.0.iter().map(|(_, price)| *price);
         let first = prices.next()??;
-        prices.try_fold(first, |dearest, price| Some(dearest.max(price?)))
+        prices.try_fold(first, |most_expensive, price| {
+            Some(most_expensive.max(price?))
+        })
     }
 }
 
@@ -52,9 +54,9 @@ mod tests {
             ("b/2".into(), price("5:10")),
         ]);
         assert_eq!(prices.of("b/2"), price("5:10"));
-        assert_eq!(prices.dearest(), price("5:15"));
+        assert_eq!(prices.most_expensive(), price("5:15"));
         let unknown = ModelPrices(vec![("a/1".into(), price("3:15")), ("b/2".into(), None)]);
-        assert_eq!(unknown.dearest(), None);
-        assert_eq!(ModelPrices::default().dearest(), None);
+        assert_eq!(unknown.most_expensive(), None);
+        assert_eq!(ModelPrices::default().most_expensive(), None);
     }
 }

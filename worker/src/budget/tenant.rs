@@ -14,9 +14,9 @@ use tokio::time::{Instant, sleep};
 use super::fit::PlannedCall;
 use crate::question::Urgency;
 
-/// The time that a call waits for other calls to return what they reserved. After that it takes what is left, or is
-/// not made.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The time that a call waits for other calls to release their reservations. After that, the call uses
+/// what is left, or is not made.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// The pause between two tries to reserve.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -36,8 +36,8 @@ impl<'a> TenantReservations<'a> {
         }
     }
 
-    /// Reserves the most that a call can use, with its own cap or the highest that fits. Returns the cap; `None` if no
-    /// cap fits.
+    /// Reserves the maximum usage of a call, with its own cap or the highest cap that fits. Returns the cap and the
+    /// reservation, or `None` if no cap fits.
     pub(super) async fn reserve_fitting(
         &self,
         call: &PlannedCall,
@@ -47,7 +47,7 @@ impl<'a> TenantReservations<'a> {
             return Ok(Some((call.cap, reservation_id)));
         }
         let until = match urgency {
-            Urgency::Required => Instant::now() + PATIENCE,
+            Urgency::Required => Instant::now() + TIMEOUT,
             Urgency::Optional => Instant::now(),
         };
         loop {
@@ -72,7 +72,7 @@ impl<'a> TenantReservations<'a> {
         }
     }
 
-    /// Reserves exactly that; `None` if less is left.
+    /// Reserves exactly the given amount. Returns `None` if less is left.
     pub(super) async fn reserve(
         &self,
         reservation: Reservation,
@@ -80,12 +80,12 @@ impl<'a> TenantReservations<'a> {
         db::budget::reserve(self.pool, self.id, self.lease, reservation).await
     }
 
-    /// Returns the unused part; with `None` all counts as used. If this fails, all counts as used when the attempt is
-    /// over.
+    /// Releases the unused part of a reservation. With `None`, all of it counts as used. If the release fails, all of
+    /// it counts as used when the attempt is over.
     pub(super) async fn give_back(&self, id: ReservationId, used: Option<&Tokens>) {
         if let Err(error) = db::budget::settle(self.pool, id, used).await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(job = %self.lease.job, error, "a reservation could not be given back");
+            tracing::warn!(job = %self.lease.job, error, "could not release a budget reservation");
         }
     }
 }

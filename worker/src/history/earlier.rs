@@ -15,19 +15,19 @@ use super::{History, read_page};
 use crate::prompt;
 use crate::transcript::Transcript;
 
-/// What a job reads of those before it, at most: several times what the model with the largest window reads. Of a
-/// conversation in which more was said since its last summary, only the end is told.
+/// The maximum number of bytes that a job reads of earlier jobs: several times the largest context window. If more
+/// was said since the last summary, only the end is loaded.
 const MAX_BYTES: usize = 16 * 1024 * 1024;
-/// What a job counts for however little was said in it, so that a job reads about 1,000 others at most.
+/// The minimum size that counts for each earlier job, so that a job reads about 1,000 earlier jobs at most.
 const BYTES_OF_A_JOB: usize = 16 * 1024;
 
 const CUT: &str =
-    "the beginning of this conversation is left out: too much was said since its last summary";
+    "the beginning of this conversation is left out: it is too long since its last summary";
 const GAPS: &str = "parts of this conversation are left out: another release of Skillet wrote them";
-const UNREADABLE_PROMPT: &str = "[What was asked here cannot be read any more.]";
+const UNREADABLE_PROMPT: &str = "[This request can no longer be read.]";
 
-/// Fills an empty transcript with what was said before the job at that place, since the last summary.
-/// `own` is what earlier attempts at the job itself have left. Returns what is missing, in words.
+/// Fills an empty transcript with the conversation before `position`, since the last summary. `own` contains what
+/// earlier attempts at the job left. Returns descriptions of the missing parts.
 pub(crate) async fn load_earlier_jobs(
     pool: &Pool,
     tenant: TenantId,
@@ -36,7 +36,7 @@ pub(crate) async fn load_earlier_jobs(
     transcript: &mut Transcript,
 ) -> anyhow::Result<Vec<&'static str>> {
     if own.restart.is_some() {
-        // The summary covers it all.
+        // The summary covers all earlier jobs.
         return Ok(Vec::new());
     }
     let summary = match own.summary() {
@@ -63,7 +63,7 @@ pub(crate) async fn load_earlier_jobs(
             restart: None,
             images: HashMap::new(),
         };
-        // What its log lacks is not ours to write; the transcript makes up for it.
+        // The entries that this returns belong to the log of another job, so they are not written.
         history.replay(transcript);
     }
     let missing = [(is_cut, CUT), (has_gaps, GAPS)].into_iter();
@@ -72,13 +72,13 @@ pub(crate) async fn load_earlier_jobs(
         .collect())
 }
 
-/// The jobs before a place, as far as they are told again, in their order.
+/// The earlier jobs that are loaded, in order.
 #[derive(Default)]
 struct Before {
     segments: Vec<EarlierJob>,
-    /// Whether those before the first of them are left out although no summary covers them.
+    /// Whether jobs before the first segment are left out although no summary covers them.
     is_cut: bool,
-    /// Whether something in them could not be read.
+    /// Whether parts of the jobs could not be read.
     has_gaps: bool,
 }
 
@@ -90,7 +90,7 @@ struct EarlierJob {
 }
 
 impl Before {
-    /// Reads from the place back to where the summary ends, a job at a time, or until it is too much.
+    /// Reads backwards from the position to the end of the summary, one job at a time, or until the limit is reached.
     async fn read(
         pool: &Pool,
         mut position: ConversationPosition,
@@ -98,7 +98,7 @@ impl Before {
         max_bytes: usize,
     ) -> db::Result<Self> {
         let first = match summary {
-            // If it covers whole jobs alone, there is none to be read.
+            // If all jobs since the end of the summary were deleted, there is nothing to read.
             Some(summary) => {
                 let end = summary.up_to.job;
                 let place =
@@ -124,7 +124,7 @@ impl Before {
         Ok(before)
     }
 
-    /// Adds a job with what its log says after an entry, unless there is no room for it.
+    /// Adds a job with the entries of its log after the entry `after`, unless there is no room for it.
     async fn add(
         &mut self,
         pool: &Pool,
@@ -172,7 +172,7 @@ impl Before {
     }
 }
 
-/// Ids of calls are unique within a job; a request wants them to be so in all that it shows.
+/// Renames tool calls whose id is taken. Ids are unique within a job, but must be unique within a whole request.
 fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
     let EventData::MessageCompleted(reply) = event else {
         return;
@@ -182,7 +182,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
             continue;
         };
         let wanted = call.call_id.clone();
-        // There are no more than so many that are taken.
+        // At most `taken.len()` of these ids can be taken, so the loop ends.
         for number in taken.len().. {
             if taken.insert(call.call_id.clone()) {
                 break;
@@ -192,7 +192,7 @@ fn rename(event: &mut EventData, taken: &mut HashSet<String>) {
     }
 }
 
-/// The names of a job's inputs, as far as they are still known.
+/// Returns the names of those inputs of a job that still exist.
 async fn names(pool: &Pool, tenant: TenantId, inputs: &[Input]) -> db::Result<Vec<String>> {
     let ids = inputs.iter().filter_map(|input| match input {
         Input::Asset { id } => Some(*id),

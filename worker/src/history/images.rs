@@ -11,7 +11,7 @@ use worker_model::{Media, PixelSize};
 use super::History;
 
 impl History {
-    /// Reads the images that the model still sees. One that is gone is left out: the model can look again.
+    /// Reads the images that the model still sees. A deleted image is left out, because the model can open it again.
     pub(crate) async fn load_images(&mut self, store: &WorkspaceStore) -> anyhow::Result<()> {
         for sha256 in self.shown() {
             match read(store, &sha256).await {
@@ -19,7 +19,7 @@ impl History {
                     self.images.insert(sha256, content);
                 }
                 Err(error) if error.is_not_found() => {
-                    tracing::warn!(sha256, "an image of a tool result is gone");
+                    tracing::warn!(sha256, "an image of a tool result no longer exists");
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -27,7 +27,7 @@ impl History {
         Ok(())
     }
 
-    /// The hashes of those that are neither dropped nor part of what a summary replaces.
+    /// Returns the hashes of the images that are neither dropped nor replaced by a summary.
     fn shown(&self) -> Vec<String> {
         let mut shown = Vec::new();
         let first = self.restart.as_ref().map_or(0, |(at, _)| *at);
@@ -53,7 +53,7 @@ async fn read(store: &WorkspaceStore, sha256: &str) -> Result<Bytes, StoreError>
     Ok(content.into())
 }
 
-/// The images of a result that were read.
+/// Returns the images of a result that could be read.
 pub(super) fn seen(images: &[ShownImage], read: &HashMap<String, Bytes>) -> Vec<Media> {
     let images = images.iter().filter_map(|image| {
         Some(Media {

@@ -1,4 +1,4 @@
-//! Whatever a model replies, and wherever a worker is lost, both wires take the transcript.
+//! Property tests of the transcript: both wire formats accept it after any replies and any loss of workers.
 
 use std::sync::LazyLock;
 
@@ -25,7 +25,7 @@ fn begun() -> Transcript {
     transcript
 }
 
-/// A loop over replies that are given, with the log that it writes.
+/// A loop over given replies, with the log that it writes.
 struct LoggedRun {
     transcript: Transcript,
     log: Vec<EventData>,
@@ -41,7 +41,7 @@ impl LoggedRun {
         }
     }
 
-    /// The same after a crash that left this much of the log.
+    /// Returns the same run after a crash that left the first `kept` entries of the log.
     fn resumed(mut self, kept: usize) -> Self {
         self.log.truncate(kept);
         self.transcript = begun();
@@ -56,7 +56,7 @@ impl LoggedRun {
         self
     }
 
-    /// Goes on to the end; every request has to please both wires.
+    /// Runs to the end. Both wire formats must accept each request.
     fn go(&mut self) -> Result<(), TestCaseError> {
         loop {
             while let Some(call) = self.transcript.next_call().cloned() {
@@ -84,7 +84,7 @@ impl LoggedRun {
         }
     }
 
-    /// Has a person say yes or no to the call, which makes another worker take over.
+    /// Approves or denies the call, after which another worker takes over.
     fn ask(&mut self, call: &ToolCall) {
         if self.transcript.decision(&call.call_id).is_some() {
             return;
@@ -114,7 +114,7 @@ impl LoggedRun {
             input: call.input.clone(),
         }));
         let is_error = is_denied || call.malformed.is_some();
-        // What a tool prints may be nothing at all.
+        // The output of a tool may be empty.
         let output = if is_error { "not run" } else { "" };
         self.log.push(EventData::ToolCompleted(ToolCompleted {
             usage: None,
@@ -184,7 +184,7 @@ fn reply() -> impl Strategy<Value = AssistantMessage> {
     })
 }
 
-/// Replies whose calls have ids of their own, some of them such as only their provider takes.
+/// Generates replies whose calls have unique ids. Some ids are accepted only by their own provider.
 fn replies() -> impl Strategy<Value = Vec<AssistantMessage>> {
     vec(reply(), 0..9).prop_map(|mut replies| {
         for (turn, reply) in replies.iter_mut().enumerate() {
@@ -213,7 +213,7 @@ proptest! {
         for cut in cuts {
             let kept = cut.index(run.log.len() + 1);
             let lost: Vec<_> = run.log[kept..].to_vec();
-            // The replies that are lost are asked for again.
+            // The lost replies are requested again.
             let again = lost.into_iter().filter_map(|event| match event {
                 EventData::MessageCompleted(reply) => Some(reply),
                 _ => None,

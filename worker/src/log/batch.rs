@@ -7,7 +7,7 @@ use shared::event::EventData;
 
 use super::Written;
 
-/// Events of one batch; more wait for the next.
+/// The maximum number of events in a batch. Further events wait for the next batch.
 const MAX_EVENTS: usize = 5_000;
 
 /// The events of many jobs, by lease.
@@ -57,7 +57,7 @@ impl EventBatch {
         pending.waiting.extend(written);
     }
 
-    /// The appends, and the waiters for their commit. Jobs whose log is not open any more are left out.
+    /// Returns the appends, and the waiters for their commit. Jobs whose log is not open any more are left out.
     pub(super) fn into_appends(
         self,
         last_seq: impl Fn(Lease) -> Option<i64>,
@@ -79,7 +79,7 @@ impl EventBatch {
     }
 }
 
-/// Adds the event's text to the one before if both are parts of the same text; else gives it back.
+/// Appends the event's text to the previous event if both are parts of the same text. Otherwise returns the event.
 pub(super) fn merge(last: &mut EventData, event: EventData) -> Option<EventData> {
     match (last, event) {
         (EventData::MessageDelta(last), EventData::MessageDelta(more))
@@ -172,7 +172,7 @@ mod tests {
             panic!("{} appends", appends.len())
         };
         assert_eq!((append.lease, append.base), (lease(3), 7));
-        // The waiter of the other lease gets its answer.
+        // The waiter of the superseded lease is returned too, so that it gets an answer.
         let [(superseded, _)] = &waiting[..] else {
             panic!("{} wait", waiting.len())
         };

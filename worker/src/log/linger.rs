@@ -1,6 +1,6 @@
-//! Live output that waits for more of the same.
+//! Live output that waits to be merged with further output.
 //!
-//! While nobody follows a job, its live output waits for a moment, so that many small parts become one row.
+//! While nobody follows a job, its live output waits briefly, so that many small parts become one row.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -11,18 +11,18 @@ use tokio::time::Instant;
 
 use super::batch::merge;
 
-/// The longest time that live output waits.
+/// The maximum time that live output waits.
 pub(super) const LINGER: Duration = Duration::from_millis(50);
-/// Events of one job that wait. More are written at once.
+/// The maximum number of waiting events of one job. If there are more, they are written immediately.
 const MAX_EVENTS: usize = 64;
-/// Bytes of live output of one job that wait. More are written at once.
+/// The maximum number of waiting bytes of one job. If there are more, they are written immediately.
 const MAX_BYTES: usize = 16 * 1024;
 
 /// Live output that is not in a batch yet, by lease.
 #[derive(Default)]
 pub(super) struct LingeringDeltas {
     jobs: HashMap<Lease, Lingering>,
-    /// In order of the deadlines. An entry whose deadline is not that of its lease any more has no meaning.
+    /// In order of the deadlines. An entry is obsolete if its deadline differs from the current one of its lease.
     deadlines: VecDeque<(Instant, Lease)>,
 }
 
@@ -33,7 +33,7 @@ struct Lingering {
 }
 
 impl LingeringDeltas {
-    /// Adds live output of a job, and returns whether it is to be written now because there is so much of it.
+    /// Adds live output of a job. Returns whether there is so much of it that it must be written now.
     pub(super) fn add(&mut self, lease: Lease, events: Vec<EventData>) -> bool {
         let deadlines = &mut self.deadlines;
         let lingering = self.jobs.entry(lease).or_insert_with(|| {
@@ -56,13 +56,13 @@ impl LingeringDeltas {
         lingering.bytes > MAX_BYTES || lingering.events.len() > MAX_EVENTS
     }
 
-    /// Takes what waits of a job.
+    /// Takes the waiting output of a job.
     pub(super) fn take(&mut self, lease: Lease) -> Vec<EventData> {
         let taken = self.jobs.remove(&lease);
         taken.map_or_else(Vec::new, |lingering| lingering.events)
     }
 
-    /// Takes what waits of the job that has waited longest, if it waited until `now`.
+    /// Takes the waiting output of the job that has waited longest, if its deadline is at or before `now`.
     pub(super) fn take_due(&mut self, now: Instant) -> Option<(Lease, Vec<EventData>)> {
         let deadline = self.next_deadline()?;
         if deadline > now {
@@ -72,7 +72,7 @@ impl LingeringDeltas {
         Some((lease, self.take(lease)))
     }
 
-    /// When something has to be written.
+    /// Returns the next deadline, if any output waits.
     pub(super) fn next_deadline(&mut self) -> Option<Instant> {
         while let Some((deadline, lease)) = self.deadlines.front() {
             if self

@@ -10,20 +10,20 @@ use tokio_util::sync::CancellationToken;
 pub(super) struct LogPosition {
     pub(super) last_seq: i64,
     pub(super) attempt: i32,
-    /// Whether someone followed the job when it was last written.
+    /// Whether the job had a follower when its log was last written.
     pub(super) is_followed: bool,
     /// Cancelled when the lease turns out to be lost.
     pub(super) lost: CancellationToken,
 }
 
-/// The open logs, at most one of a job: of two leases only the newer can be good.
+/// The open logs, at most one per job. Of two leases of a job, only the newer one can be valid.
 #[derive(Default)]
 pub(super) struct LogPositions {
     by_job: HashMap<JobId, (Lease, LogPosition)>,
 }
 
 impl LogPositions {
-    /// Opens a log. That of an older lease of the job is closed, and its lease is lost.
+    /// Opens a log. Of two leases of the same job, the log of the older one is closed, and that lease is lost.
     pub(super) fn open(&mut self, lease: Lease, position: LogPosition) {
         let superseded = match self.by_job.get(&lease.job) {
             Some((other, _)) if other.number > lease.number => Some(position),
@@ -37,13 +37,13 @@ impl LogPositions {
         }
     }
 
-    /// The position of the log under that lease; `None` if it is not open.
+    /// Returns the position of the log under the lease, or `None` if it is not open.
     pub(super) fn get(&self, lease: Lease) -> Option<&LogPosition> {
         let (open, position) = self.by_job.get(&lease.job)?;
         (*open == lease).then_some(position)
     }
 
-    /// Moves a position by the events that were written.
+    /// Advances a position by the number of written events.
     pub(super) fn advance(&mut self, lease: Lease, events: usize) {
         if let Some((open, position)) = self.by_job.get_mut(&lease.job)
             && *open == lease
@@ -52,7 +52,7 @@ impl LogPositions {
         }
     }
 
-    /// Sets whether someone follows the job.
+    /// Sets whether the job has a follower.
     pub(super) fn set_followed(&mut self, lease: Lease, is_followed: bool) {
         if let Some((open, position)) = self.by_job.get_mut(&lease.job)
             && *open == lease
@@ -61,7 +61,7 @@ impl LogPositions {
         }
     }
 
-    /// Whether someone followed the job when it was last written.
+    /// Whether the job had a follower when its log was last written.
     pub(super) fn is_followed(&self, lease: Lease) -> bool {
         self.get(lease).is_some_and(|position| position.is_followed)
     }
@@ -73,7 +73,7 @@ impl LogPositions {
         }
     }
 
-    /// Closes a log whose lease is lost, and says so.
+    /// Closes a log whose lease is lost, and cancels its token.
     pub(super) fn lose(&mut self, lease: Lease) {
         if let Some(position) = self.get(lease) {
             position.lost.cancel();
@@ -81,7 +81,7 @@ impl LogPositions {
         self.close(lease);
     }
 
-    /// Whether nothing can be written under that lease any more.
+    /// Whether nothing can be written under the lease any more.
     pub(super) fn is_lost(&self, lease: Lease) -> bool {
         self.get(lease)
             .is_none_or(|position| position.lost.is_cancelled())
@@ -114,7 +114,7 @@ mod tests {
             assert_eq!(positions.is_lost(*lease), !is_newest, "{lease:?}");
         }
 
-        // What comes late for the others changes nothing.
+        // Late calls for the other leases change nothing.
         positions.advance(lease(1), 5);
         positions.lose(lease(1));
         positions.close(lease(2));

@@ -9,14 +9,14 @@ use shared::job::JobResult;
 
 use worker_workspace::{Redactor, Tail};
 
-/// Redacts the events of one log. Of a text that comes in pieces it holds back an end that may be the
-/// beginning of a secret, until the text goes on or ends.
+/// Redacts the events of one log. If a text arrives in pieces, an end that may be the start of a secret is held back
+/// until the text continues or ends.
 pub(super) struct EventRedactor {
     pub(super) redactor: Arc<Redactor>,
     held: Mutex<HeldTails>,
 }
 
-/// The ends of texts that go on.
+/// The ends of incomplete texts that are held back.
 #[derive(Default)]
 struct HeldTails {
     message: Tail,
@@ -32,9 +32,9 @@ impl EventRedactor {
         }
     }
 
-    /// The part of these events that can be written now, redacted.
+    /// Returns the part of these events that can be written now, redacted.
     pub(super) fn redact(&self, events: Vec<EventData>) -> Vec<EventData> {
-        // No tail is ever left half changed.
+        // No tail is ever left partially changed, so a poisoned lock can be used.
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         let mut passed = Vec::with_capacity(events.len());
         for event in events {
@@ -66,7 +66,7 @@ impl EventRedactor {
         passed
     }
 
-    /// The transition of the run, with a redacted result.
+    /// Returns the transition of the run, with a redacted result.
     pub(super) fn redact_transition(&self, next: RunTransition) -> RunTransition {
         let RunTransition::Finish {
             outcome,
@@ -87,7 +87,7 @@ impl EventRedactor {
         }
     }
 
-    /// Lets out the rest of those texts that end with the event.
+    /// Releases the rest of the texts that end with the event.
     fn release(&self, held: &mut HeldTails, event: &EventData, passed: &mut Vec<EventData>) {
         let ends_attempt = matches!(
             event,

@@ -1,11 +1,12 @@
-//! The end of a job whose entries the database refuses.
+//! The failure of a job whose entries the database rejects.
 
 use chrono::{DateTime, Utc};
 use shared::db::log::{Append, Lease, finish};
 use shared::db::{self, Pool};
 use shared::job::{Job, JobErrorCode, JobResult, Outcome};
 
-/// Fails the job, with what its log has of it so far. Returns the job and when it ended; `None` if the lease is lost.
+/// Fails the job, with the result so far from its log. Returns the job and its end time, or
+/// `None` if the lease is lost.
 pub(super) async fn fail(pool: &Pool, lease: Lease) -> db::Result<Option<(Job, DateTime<Utc>)>> {
     let mut transaction = pool.begin().await?;
     let Some(run) = db::run::lock_lease(&mut transaction, lease).await? else {

@@ -14,10 +14,10 @@ use super::{LogCommand, refused};
 use crate::telemetry::LogMeters;
 use worker_tool::LeaseLost;
 
-/// The pause before a write is tried again after an outage; the lease ends the tries.
+/// The pause before a write is repeated after an outage. Retries end with the lease.
 const RETRY_PAUSE: Duration = Duration::from_millis(200);
 
-/// Writes the open logs.
+/// The writer of the open logs.
 pub(super) struct BatchWriter {
     pool: Pool,
     db: DedicatedConnection,
@@ -39,7 +39,7 @@ impl BatchWriter {
         }
     }
 
-    /// Writes until all logs and their writer's handles are gone.
+    /// Runs until all logs and the handles of the writer are dropped.
     pub(super) async fn run(mut self, mut queue: mpsc::Receiver<LogCommand>) {
         let mut is_open = true;
         while is_open || self.lingering.next_deadline().is_some() {
@@ -58,7 +58,7 @@ impl BatchWriter {
                     None
                 };
             }
-            // At the end nothing waits any more.
+            // At the end, no output waits any longer.
             let due = Instant::now() + if is_open { Duration::ZERO } else { LINGER };
             self.take_lingering(&mut batch, due);
             if !batch.is_empty() {
@@ -106,7 +106,7 @@ impl BatchWriter {
         let last_seq = |lease| Some(self.positions.get(lease)?.last_seq);
         let (appends, waiting) = batch.into_appends(last_seq);
         let begun_at = Instant::now();
-        let good = self.append_surely(&appends).await;
+        let good = self.append_with_retries(&appends).await;
         let events = appends.iter().map(|append| append.events.len()).sum();
         self.meters.wrote(begun_at.elapsed(), appends.len(), events);
         for append in &appends {
@@ -125,21 +125,21 @@ impl BatchWriter {
             } else {
                 Err(LeaseLost)
             };
-            // The attempt may have been cancelled meanwhile.
+            // The attempt may have been cancelled in the meantime.
             let _ = written.send(answer);
         }
     }
 
-    /// Appends, and returns the leases that were still good. If the database refuses the batch, each job is written
-    /// alone, and those that are refused are ended: one job never stops the others.
-    async fn append_surely(&mut self, appends: &[Append]) -> Vec<Lease> {
+    /// Appends, and returns the leases that were still valid. If the database rejects the batch, each job is written
+    /// alone, and the rejected jobs are ended. One job never stops the others.
+    async fn append_with_retries(&mut self, appends: &[Append]) -> Vec<Lease> {
         let error = match self.append_through_outage(appends, false).await {
             Ok(good) => return good,
             Err(error) => error,
         };
         tracing::warn!(
             error = &error as &dyn std::error::Error,
-            "the log cannot be written at once, writing job by job"
+            "a batch of log entries was rejected, writing job by job"
         );
         let mut good = Vec::with_capacity(appends.len());
         for append in appends {
@@ -154,8 +154,8 @@ impl BatchWriter {
         good
     }
 
-    /// Appends, and after an outage tries again until the database has said what became of each job or every lease is
-    /// lost. Any other error is the caller's, for it would be the same the next time.
+    /// Appends, and retries after an outage until the database has answered for each job or every lease is lost. Any
+    /// other error is returned, because a retry would fail in the same way.
     async fn append_through_outage(
         &mut self,
         appends: &[Append],
@@ -197,8 +197,8 @@ impl BatchWriter {
         if !may_be_written {
             return Ok(good);
         }
-        // The answer to an earlier try may have been lost after its commit. Asked last: that try may have been on its
-        // way until just now.
+        // The response to an earlier try may have been lost after its commit. This query comes last, because that try
+        // may have been in progress until now.
         let others = appends
             .iter()
             .filter(|append| !good.contains(&append.lease));
@@ -206,7 +206,7 @@ impl BatchWriter {
             .filter_map(|append| Some((append, self.positions.get(append.lease)?.attempt)))
             .collect();
         let written = db::log::list_written(self.db.get().await?, &others).await?;
-        // Whether they are followed is not known.
+        // It is unknown whether these jobs have followers, so all of them count as followed.
         self.notifier.notify(DueNotifications {
             followed: written.iter().map(|lease| lease.job).collect(),
             ..DueNotifications::default()
@@ -215,14 +215,14 @@ impl BatchWriter {
         Ok(good)
     }
 
-    /// Fails a job whose entries the database refuses. If that fails, too, the lease is lost, and the reaper takes over
-    /// the job.
+    /// Fails a job whose entries the database rejects. If that fails too, the lease is lost, and the
+    /// reaper takes over the job.
     async fn refuse(&mut self, append: &Append, error: &db::Error) {
         let job = append.lease.job;
         tracing::error!(
             %job,
             error = error as &dyn std::error::Error,
-            "the database refuses the entries of a job: it fails"
+            "the database rejected the log entries of a job: the job fails"
         );
         match refused::fail(&self.pool, append.lease).await {
             Ok(Some((job, at))) => self.meters.failed(&job, at),
@@ -231,7 +231,7 @@ impl BatchWriter {
                 tracing::warn!(
                     %job,
                     error = &error as &dyn std::error::Error,
-                    "cannot end a job whose entries are refused"
+                    "cannot fail a job whose log entries were rejected"
                 );
             }
         }

@@ -1,4 +1,4 @@
-//! Expiry of approvals: calls that nobody answered in time are denied.
+//! Expiry of approvals: calls that are not answered in time are denied.
 
 use shared::approval::{Answer, Approval};
 use shared::db::{self, Pool};
@@ -7,10 +7,10 @@ use shared::id::{JobId, TenantId};
 
 use super::skip::skip;
 
-/// Jobs whose approvals expire in one round. The next round has the others.
+/// The maximum number of jobs whose approvals expire in one round. The next round handles the others.
 const MAX_JOBS: i64 = 100;
 
-/// Denies calls whose approval expired. Returns the number of jobs that can go on.
+/// Denies calls whose approval expired. Returns the number of jobs that can continue.
 pub(super) async fn run(pool: &Pool) -> db::Result<u64> {
     let mut resumed = 0;
     for (tenant, job) in db::approval::list_expired(pool, MAX_JOBS).await? {
@@ -22,7 +22,7 @@ pub(super) async fn run(pool: &Pool) -> db::Result<u64> {
     Ok(resumed)
 }
 
-/// Denies the expired calls of one job, and returns whether it can go on.
+/// Denies the expired calls of one job. Returns whether the job can continue.
 async fn expire_calls_of(pool: &Pool, tenant: TenantId, job: JobId) -> db::Result<bool> {
     let mut transaction = pool.begin().await?;
     let Some(run) = db::run::lock(&mut transaction, tenant, job).await? else {

@@ -3,13 +3,13 @@
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 
-use super::blob_gc::UPLOAD_PATIENCE;
+use super::blob_gc::UPLOAD_TIMEOUT;
 use super::step::{ROWS_AT_ONCE, release, run_step};
 
-/// Creates the partitions of the coming weeks and days, and removes leftovers of the last minutes.
+/// Creates the partitions of the coming weeks and days, and deletes recent leftovers.
 pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
-    run_step("event_weeks", db::event_week::ensure_coming(pool)).await;
-    run_step("delta_days", db::delta_day::ensure_coming(pool)).await;
+    run_step("event_weeks", db::event_week::create_upcoming(pool)).await;
+    run_step("delta_days", db::delta_day::create_upcoming(pool)).await;
     run_step("lanes", reopen_lanes(pool)).await;
     run_step("conversations", admit_stalled(pool)).await;
     run_step("schedule_runs", db::schedule_run::close_ended(pool)).await;
@@ -23,9 +23,9 @@ pub(super) async fn run(pool: &Pool, assets: &AssetStore) {
     run_step("workers", db::worker::delete_stopped(pool)).await;
     run_step("unseen_assets", delete_unseen(pool, assets)).await;
     run_step("blob_deletions", repeat_deletions(pool, assets)).await;
-    // Left by a worker that died, or that met a job, while it removed them.
+    // Leftovers of a worker that died during their deletion, or that found them in use by a job.
     run_step("skills", db::skill::release(pool, assets, None)).await;
-    run_step("uploads", assets.sweep_uploads(UPLOAD_PATIENCE)).await;
+    run_step("uploads", assets.sweep_uploads(UPLOAD_TIMEOUT)).await;
     run_step("workspaces", clear_workspaces(pool, assets)).await;
 }
 
@@ -35,7 +35,7 @@ async fn reopen_lanes(pool: &Pool) -> db::Result<()> {
     if reopened > 0 {
         tracing::warn!(
             lanes = reopened,
-            "opened lanes that were closed although they had jobs"
+            "reopened lanes that were closed although they had jobs"
         );
     }
     Ok(())
@@ -76,14 +76,14 @@ async fn delete_unseen(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     }
 }
 
-/// Deletes blobs whose deletion was begun by a process that died, or failed because the store was away.
+/// Deletes blobs whose deletion was interrupted by the end of a process, or failed because the store was unavailable.
 async fn repeat_deletions(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     let blobs = db::blob::list_undeleted(pool, ROWS_AT_ONCE).await?;
     release(pool, assets, blobs).await
 }
 
-/// Removes saved workspaces that are not needed any more: those of a worker that died right after a job's end, and
-/// those before the last of a conversation.
+/// Deletes saved workspaces that are no longer needed: those of a worker that died right after a job's end, and all
+/// but the last of each conversation.
 async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()> {
     let saved = assets.list_workspaces().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;

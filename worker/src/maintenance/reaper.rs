@@ -16,17 +16,17 @@ use super::skip::skip;
 use crate::telemetry::Close;
 use crate::worker_context::WorkerContext;
 
-/// Orphans taken on in one transaction.
+/// The maximum number of orphans that are taken over in one transaction.
 const ORPHANS_AT_ONCE: i64 = 100;
-/// Jobs that are ended in one round after a cancellation that was missed.
+/// The maximum number of jobs that are ended in one round after a missed cancellation.
 const MISSED_AT_ONCE: i64 = 100;
-/// The time for which a job that joined a conversation is checked each second. After that, cleanup does it.
+/// The time for which a job that joined a conversation is checked every second. After that, cleanup checks it.
 const JOINED_LATELY: Duration = Duration::from_secs(60);
-/// Workers that may die with a job before the job counts as the cause.
+/// The number of workers that may die with a job before the job counts as the cause.
 const MAX_CRASHES: i16 = 3;
 
-/// Makes jobs ready that are due or next in their conversation, expires approvals, and takes jobs over whose worker
-/// fell silent or reports that it `lost` them. Returns whether there is a job to claim now.
+/// Makes jobs ready that are due or next in their conversation, and expires approvals. Takes over jobs whose worker
+/// fell silent, or reports in `lost` that it lost them. Returns whether there is a job to claim now.
 pub(crate) async fn run(
     context: &WorkerContext,
     worker: WorkerId,
@@ -46,7 +46,7 @@ pub(crate) async fn run(
             break;
         }
     }
-    // With the leases of the dead.
+    // Together with the leases of dead workers, their reservations end.
     db::budget::settle_abandoned(pool).await?;
     Ok(promoted > 0 || taken_over > 0)
 }
@@ -116,11 +116,11 @@ async fn take_over_orphans(
     for (job, close) in closed {
         context.meters.closed(&job, close);
     }
-    tracing::warn!(jobs = orphans.len(), "took over jobs whose worker is gone");
+    tracing::warn!(jobs = orphans.len(), "took over jobs of lost workers");
     Ok(orphans.len())
 }
 
-/// The outcome and the error of an orphaned job that ends; `None` if another worker takes it.
+/// Returns the outcome and the error of an orphaned job that ends, or `None` if another worker takes it.
 fn ending(orphan: &LockedRun) -> Option<(Outcome, Option<JobError>)> {
     if orphan.cancel_requested {
         return Some((Outcome::Cancelled, None));
@@ -133,19 +133,20 @@ fn ending(orphan: &LockedRun) -> Option<(Outcome, Option<JobError>)> {
     })
 }
 
-/// Another attempt of an orphaned job, after a pause of a second for each crash before.
+/// Returns the event and the transition for another attempt at an orphaned job, after a pause of one
+/// second per earlier crash.
 fn retry(orphan: &LockedRun) -> (EventData, RunTransition) {
     let cause = RetryCause::Crash;
     let run_at = orphan.now + TimeDelta::seconds(orphan.crashes.into());
     let event = EventData::JobRetrying(JobRetrying {
         cause,
-        message: "the worker fell silent; another takes over".to_owned(),
+        message: "the worker stopped responding; another worker takes over".to_owned(),
         run_at,
     });
     (event, RunTransition::Requeue { cause, run_at })
 }
 
-/// The last entries of an orphan's lease.
+/// Returns the last entries of an orphan's lease.
 fn append(
     orphan: &LockedRun,
     mut events: Vec<EventData>,

@@ -1,5 +1,5 @@
-//! Records usage over time and the history of the queue, and requests previews of what ended jobs made. Any worker does
-//! it for all.
+//! The recorder of usage over time and of the queue's history, which also requests previews of the files of ended
+//! jobs. Any worker records for all workers.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use shared::db::{self, Pool};
 
 use super::step::run_step;
 
-/// The interval at which ended jobs are recorded. Short, so that usage and previews follow the jobs closely; it also
-/// finds each minute of the queue's history.
+/// The interval at which ended jobs are recorded. It is short, so that usage and previews follow soon after a job's
+/// end. It also catches each minute of the queue's history.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// Ended jobs of one transaction.
+/// The maximum number of ended jobs per transaction.
 const JOBS_AT_ONCE: i64 = 1000;
 
 /// Records until it is dropped.
@@ -22,7 +22,7 @@ pub(crate) async fn run(pool: Pool) {
     }
 }
 
-/// Counts the usage of ended jobs and requests their previews, both once for each job.
+/// Counts the usage of ended jobs and requests their previews, both once per job.
 async fn record_ended(pool: &Pool) -> db::Result<()> {
     loop {
         let mut transaction = pool.begin().await?;

@@ -1,4 +1,4 @@
-//! Retention: the deletion of jobs, logs, live output, conversations, keys and uploads whose time is over.
+//! Retention: the deletion of expired jobs, logs, live output, conversations, keys and uploads.
 
 use chrono::{DateTime, Utc};
 use shared::asset::AssetStore;
@@ -12,15 +12,15 @@ use super::step::{ROWS_AT_ONCE, release, run_step};
 /// The retention of jobs, live output and uploads.
 #[derive(Clone, Copy, Debug)]
 pub struct Keep {
-    /// Jobs that have ended, with their logs and files.
+    /// The retention of ended jobs, with their logs and files.
     pub jobs: Retention,
-    /// Live output of jobs, at least for so long.
+    /// The minimum retention of live output of jobs.
     pub deltas: Retention,
-    /// Uploads that no job uses as an input.
+    /// The retention of uploads that no job uses as an input.
     pub uploads: Retention,
 }
 
-/// Deletes jobs, logs, conversations, keys and uploads whose time is over.
+/// Deletes expired jobs, logs, live output, conversations, keys and uploads.
 pub(super) async fn run(pool: &Pool, assets: &AssetStore, keep: Keep) -> db::Result<()> {
     let now = db::now(pool).await?;
     if let Some(cutoff) = keep.jobs.cutoff(now) {
@@ -65,7 +65,7 @@ async fn delete_uploads(
     }
 }
 
-/// The files that unfinished jobs and schedules start from.
+/// Returns the input files of unfinished jobs and of schedules.
 async fn list_inputs(pool: &Pool, cutoff: DateTime<Utc>) -> db::Result<Vec<AssetId>> {
     let mut inputs = db::job::list_old_inputs(pool, cutoff).await?;
     inputs.extend(db::schedule::list_inputs(pool).await?);
@@ -89,7 +89,7 @@ async fn delete_jobs(
         let mut old =
             db::job::lock_old(&mut transaction, cutoff, &inputs, after, ROWS_AT_ONCE).await?;
         last = old.last().copied();
-        let taken = db::job::list_taken_again(&mut transaction, cutoff, &old).await?;
+        let taken = db::job::list_used_since(&mut transaction, cutoff, &old).await?;
         old.retain(|job| !taken.contains(job));
         let blobs = db::job::delete(&mut transaction, &old).await?;
         db::event_week::forget(&mut transaction, &old).await?;
@@ -103,7 +103,7 @@ async fn delete_jobs(
     Ok(())
 }
 
-/// Drops the weeks without a job, and removes expired logs from the others.
+/// Drops the weeks without a job, and deletes expired logs from the others.
 async fn delete_logs(pool: &Pool, cutoff: DateTime<Utc>) -> anyhow::Result<()> {
     for week in db::event_week::list_past(pool, cutoff).await? {
         if db::event_week::drop(pool, &week).await? {

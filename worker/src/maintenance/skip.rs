@@ -3,7 +3,7 @@
 use shared::db;
 use shared::id::JobId;
 
-/// Skips a job with an error, unless the database is out of reach for all jobs.
+/// Skips a job with an error, unless the database is unreachable for all jobs.
 pub(super) fn skip(job: JobId, error: db::Error) -> db::Result<()> {
     if db::is_outage(&error) {
         return Err(error);

@@ -1,12 +1,12 @@
-//! Steps of maintenance, and the release of blobs that they share.
+//! The steps of maintenance, and the release of blobs that they share.
 
 use futures_util::{StreamExt, TryStreamExt, stream};
 use shared::asset::AssetStore;
 use shared::db::{self, Pool};
 
-/// Rows that are removed in one transaction.
+/// The maximum number of rows that are deleted in one transaction.
 pub(super) const ROWS_AT_ONCE: i64 = 500;
-/// Blobs that are deleted at once.
+/// The number of blobs that are deleted concurrently.
 const BLOBS_AT_ONCE: usize = 2;
 
 /// Runs one step, and logs its error.
@@ -20,7 +20,7 @@ pub(super) async fn run_step<E: Into<anyhow::Error>>(
     }
 }
 
-/// Releases blobs whose rows are gone.
+/// Releases blobs whose rows are deleted.
 pub(super) async fn release(
     pool: &Pool,
     assets: &AssetStore,

@@ -9,9 +9,9 @@ use serde::Deserialize;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// The timeout of asking pip or npm for their configuration.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// Prints the indexes of pip with the host of the default index's files.
+/// The timeout for reading the configuration of pip or npm.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Prints the indexes of pip, and the host of the files of the default index.
 const ASK_PIP: &str = "\
 import json
 from pip._internal.configuration import Configuration
@@ -27,25 +27,25 @@ files = [f'https://{PyPI.file_storage_domain}/'] if index == PyPI.simple_url els
 print(json.dumps({'urls': [index, *extra], 'files': files}))
 ";
 
-/// Where packages of one kind come from.
+/// The source of packages of one kind.
 #[derive(Debug, Deserialize)]
 pub(super) struct PackageIndex {
-    /// The index, then further ones.
+    /// The URL of the index, followed by those of further indexes.
     pub(super) urls: Vec<String>,
-    /// Where its files are, if that is elsewhere.
+    /// The URLs of the index's files, if they differ.
     #[serde(default)]
     files: Vec<String>,
 }
 
 impl PackageIndex {
-    /// The indexes of pip.
+    /// Reads the indexes of pip.
     pub(super) async fn of_pip() -> anyhow::Result<Self> {
         let printed = ask("python3", &["-c", ASK_PIP]).await;
         let printed = printed.context("pip is not installed on this worker")?;
         Ok(serde_json::from_str(&printed)?)
     }
 
-    /// The registry of npm.
+    /// Reads the registry of npm.
     pub(super) async fn of_npm() -> anyhow::Result<Self> {
         let printed = ask("npm", &["config", "get", "registry"]).await;
         let url = printed.context("npm is not installed on this worker")?;
@@ -55,11 +55,11 @@ impl PackageIndex {
         })
     }
 
-    /// The hosts with their ports, as a skill declares them.
+    /// Returns the hosts with their ports, in the form in which a skill declares them.
     pub(super) fn hosts(&self) -> anyhow::Result<Vec<String>> {
         let urls = self.urls.iter().chain(&self.files);
         let host = |url: &String| {
-            let url = Url::parse(url).context("the configured index is no URL")?;
+            let url = Url::parse(url).context("the configured index is not a valid URL")?;
             let host = url.host_str().context("the configured index has no host")?;
             let port = url
                 .port_or_known_default()
@@ -70,18 +70,18 @@ impl PackageIndex {
     }
 }
 
-/// Runs a program of the machine, not of a job, outside of any sandbox.
+/// Runs a program of the machine, not of a job, outside any sandbox.
 async fn ask(program: &str, arguments: &[&str]) -> anyhow::Result<String> {
     let asking = Command::new(program)
         .args(arguments)
-        // The same programs as in a sandbox.
+        // The same search path as in a sandbox.
         .env("PATH", worker_sandbox::PATH)
         .current_dir("/")
         .stdin(Stdio::null())
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .output();
-    let done = timeout(PATIENCE, asking)
+    let done = timeout(TIMEOUT, asking)
         .await
         .context("it took too long")??;
     anyhow::ensure!(done.status.success(), "it failed");

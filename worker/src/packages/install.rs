@@ -1,5 +1,5 @@
-//! The installation of a layer, in a sandbox that reaches the package indexes and nothing else. Wheels are
-//! unpacked and npm runs no scripts, so code of a package runs only if a requirement is the URL of a source archive.
+//! The installation of a layer, in a sandbox that reaches only the package indexes. Wheels are unpacked and npm runs
+//! no scripts, so code of a package runs only if a requirement is the URL of a source archive.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -19,15 +19,15 @@ use worker_workspace::Workspace;
 use super::PackageInstaller;
 use super::index::PackageIndex;
 
-/// The longest that an installation may take.
+/// The maximum duration of an installation.
 const TIMEOUT: Duration = Duration::from_secs(5 * 60);
-/// The most bytes of a layer.
+/// The maximum size of a layer in bytes.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
-/// The words of pip and npm that people are told.
+/// The maximum number of bytes of pip's and npm's output in an error message.
 const MAX_WORDS_BYTES: usize = 1000;
-/// The most that is read of what they say.
+/// The maximum number of bytes of their output that are read.
 const MAX_OUTPUT_BYTES: u64 = 256 * 1024;
-/// Installs what the files name, and lets every user read it.
+/// Installs the packages that the files name, and makes them readable for every user.
 const SCRIPT: &str = r#"
 set -euo pipefail
 exec 2>&1
@@ -50,7 +50,8 @@ chmod -R u+rwX,go+rX,go-w layer
 "#;
 
 impl PackageInstaller<'_> {
-    /// Installs what the files of a skill name into the folder `layer`, unless it is there. An error is for people.
+    /// Installs the packages that the files of a skill name into the folder `layer`, unless it exists. An
+    /// error is a message for people.
     pub(super) async fn install(
         self,
         files: &[(String, Vec<u8>)],
@@ -76,12 +77,12 @@ impl PackageInstaller<'_> {
         let made = workspace.job_directory().path().join("workspace/layer");
         let is_folder = fs::symlink_metadata(&made).is_ok_and(|made| made.is_dir());
         if !is_folder {
-            return Err("the installation left no packages".to_owned());
+            return Err("the installation created no packages".to_owned());
         }
-        // Whole or not at all: another worker of this data directory may have been quicker.
+        // The rename is atomic. Another worker with this data directory may have been faster.
         match fs::rename(made, layer) {
-            Err(error) if !layer.exists() => Err(format!("the packages cannot be kept: {error}")),
-            _ => let_jobs_pass(layer).map_err(|error| error.to_string()),
+            Err(error) if !layer.exists() => Err(format!("the packages cannot be stored: {error}")),
+            _ => allow_traversal(layer).map_err(|error| error.to_string()),
         }
     }
 
@@ -157,17 +158,17 @@ impl PackageInstaller<'_> {
         };
         let ended = tokio::select! {
             ended = ending => ended?,
-            // It never ends by itself.
+            // Serving never ends by itself.
             () = egress.serve(listeners) => anyhow::bail!("the network was lost"),
         };
         check(&ended, &words, &egress)
     }
 }
 
-/// Whether it ended well. The words of pip and npm say why not.
+/// Checks that the command succeeded. The error contains the output of pip or npm.
 fn check(ended: &CommandEnd, words: &[u8], egress: &Egress) -> anyhow::Result<()> {
     if let Some(limit) = ended.limit {
-        anyhow::bail!("it met a limit of its sandbox ({limit:?})");
+        anyhow::bail!("it reached a limit of its sandbox ({limit:?})");
     }
     if ended.exit_code == Some(0) {
         return Ok(());
@@ -183,7 +184,7 @@ fn check(ended: &CommandEnd, words: &[u8], egress: &Egress) -> anyhow::Result<()
     anyhow::bail!("{}{refused}", &words[start..])
 }
 
-/// Lets the users of jobs pass through a folder.
-pub(super) fn let_jobs_pass(folder: &Path) -> io::Result<()> {
+/// Makes a folder accessible to the users of jobs.
+pub(super) fn allow_traversal(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, Permissions::from_mode(0o755))
 }

@@ -1,4 +1,4 @@
-//! The rendering of a document in a sandbox of its own. Neither the document nor what renders it is trusted.
+//! The rendering of a document in its own sandbox. Neither the document nor its renderer is trusted.
 
 use std::io::{Read, Write};
 use std::sync::Arc;
@@ -15,25 +15,25 @@ use worker_workspace::Workspace;
 
 use crate::worker_context::WorkerContext;
 
-/// LibreOffice may need a minute for its first document. After this time the document counts as one that cannot be
-/// rendered.
+/// The maximum duration of a rendering. LibreOffice may need a minute for its first document. A document that takes
+/// longer counts as one that cannot be rendered.
 pub(super) const TIMEOUT: Duration = Duration::from_secs(180);
-/// The largest document. Larger ones have no preview.
+/// The maximum size of a document. A larger document has no preview.
 const MAX_DOCUMENT_BYTES: u64 = 50 * 1024 * 1024;
-/// The largest PDF. A document with a larger one has no preview.
+/// The maximum size of a PDF. A document with a larger PDF has no preview.
 const MAX_PDF_BYTES: u64 = 32 * 1024 * 1024;
-/// The largest image. A document with a larger one has no preview.
+/// The maximum size of an image. A document with a larger image has no preview.
 const MAX_PAGE_BYTES: u64 = 4 * 1024 * 1024;
-/// Pages that are rendered as images. The PDF has all.
+/// The maximum number of pages that are rendered as images. The PDF has all pages.
 const MAX_PAGES: u32 = 20;
 /// The longer edge of an image, in pixels.
 const LONG_EDGE: u32 = 1600;
 const SCRIPT: &str = include_str!("render.sh");
 
-/// A document as it is printed.
+/// A rendered document.
 pub(super) struct RenderedDocument {
     pub(super) pdf: Bytes,
-    /// The first pages.
+    /// The images of the first pages.
     pub(super) pages: Vec<PreviewPage>,
     pub(super) total_pages: i32,
 }
@@ -41,17 +41,17 @@ pub(super) struct RenderedDocument {
 /// A JPEG image of a page.
 pub(super) struct PreviewPage {
     pub(super) content: Bytes,
-    /// Pixels.
+    /// The width in pixels.
     pub(super) width: u32,
-    /// Pixels.
+    /// The height in pixels.
     pub(super) height: u32,
 }
 
-/// A document that was not rendered.
+/// The reason why a document was not rendered.
 pub(super) enum PreviewError {
-    /// It cannot be, for this reason.
+    /// The document cannot be rendered, for this reason.
     Document(String),
-    /// Something that may work the next time failed.
+    /// An internal error. Another try may succeed.
     Internal(anyhow::Error),
 }
 
@@ -107,7 +107,7 @@ async fn stage(
     Ok(())
 }
 
-/// LibreOffice goes by the content, and by the extension where that leaves the type open.
+/// Returns the extension of a document. LibreOffice uses it only where the content leaves the type open.
 fn extension(content_type: &str) -> &'static str {
     let kinds = [
         ("wordprocessingml", "docx"),
@@ -124,7 +124,7 @@ fn extension(content_type: &str) -> &'static str {
     kind.map_or("rtf", |(_, extension)| extension)
 }
 
-/// The number of pages that the script printed, or why there are none.
+/// Returns the number of pages that the script printed, or the reason for a failure.
 fn read_result(printed: &str) -> Result<i32, String> {
     let last = printed.lines().last().unwrap_or_default();
     if let Some(reason) = last.strip_prefix("failed ") {

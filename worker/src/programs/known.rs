@@ -1,4 +1,4 @@
-//! The programs that a worker has looked for, so that a job waits for a search only if it is the first to ask.
+//! The programs that a worker has searched for. Only the first job that needs a program waits for the search.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -9,7 +9,7 @@ use worker_sandbox::Sandbox;
 
 use super::installed;
 
-/// The most programs that are remembered. Beyond that the memory begins anew.
+/// The maximum number of decayed programs. Beyond it, all are forgotten.
 const MAX_KNOWN: usize = 10_000;
 
 /// Whether programs are installed, by program.
@@ -17,8 +17,8 @@ const MAX_KNOWN: usize = 10_000;
 pub(crate) struct KnownPrograms(Mutex<BTreeMap<Program, bool>>);
 
 impl KnownPrograms {
-    /// Those of the needs' programs that are installed. Others than those known are looked
-    /// for by a command in that sandbox, below `home`.
+    /// Returns the programs of the needs that are installed. A command in the sandbox searches for
+    /// unknown programs, below `home`.
     pub(crate) async fn installed(
         &self,
         needs: &[Need],

@@ -1,4 +1,5 @@
-//! The search for programs while the worker runs: those that only an uploaded skill needs, and the versions of all.
+//! The search for programs while the worker runs: programs that only uploaded skills need, and the
+//! versions of all programs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,16 +14,16 @@ use tokio::time::sleep;
 use super::{installed, versions};
 use crate::worker_context::WorkerContext;
 
-/// The interval at which programs of uploaded skills are looked for.
+/// The interval at which the worker searches for programs of uploaded skills.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Programs that are looked for at once, and the longest name of one: modules are named in one command.
+/// The maximum number of programs per search, and the maximum length of a name. One command names all modules.
 const AT_ONCE: usize = 200;
 const MAX_NAME_BYTES: usize = 100;
 /// The pause before a new worker asks programs for their versions, so that its first jobs are not delayed.
 const SETTLING: Duration = Duration::from_secs(15);
 
-/// Looks for what new skills need, says what there is and in which version, until it is dropped. `known` is what the
-/// worker has said.
+/// Searches for programs that new skills need, and reports installed programs and their versions, until it is
+/// dropped. `known` contains the programs that the worker has reported.
 pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known: Vec<String>) {
     let mut asking = JoinSet::new();
     let first = known.iter().filter_map(|name| Program::parse(name).ok());
@@ -40,7 +41,7 @@ pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known:
         while asking.try_join_next().is_some() {}
         match db::skill::list_needs(&context.pool, last).await {
             Ok(Some((newest, needs))) => match look(&context, worker, &needs, &mut known).await {
-                // Where one batch ended, another may begin.
+                // The next batch may start where this one ended.
                 Ok(found) => {
                     last = newest;
                     if !found.is_empty() {

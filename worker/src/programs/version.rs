@@ -10,16 +10,17 @@ use tokio::time::timeout;
 
 use worker_sandbox::{NODE_PATH, Sandbox};
 
-/// Programs that are asked by one command, so that it prints no more than is read.
+/// The maximum number of programs per command, so that a command prints no more than is read.
 const AT_ONCE: usize = 50;
-/// Much longer than that takes. Afterwards their versions count as unknown.
-const PATIENCE: Duration = Duration::from_secs(180);
-/// The longest version that is believed.
+/// The timeout of a command, much longer than it takes. After that, the versions count as unknown.
+const TIMEOUT: Duration = Duration::from_secs(180);
+/// The maximum length of an accepted version.
 const MAX_VERSION_CHARS: usize = 40;
 
-/// The versions of those that tell one. They are asked in the sandbox, one after the other. The pause after each is
-/// four times what it took, so for ten seconds or so that takes a fifth of a processor. A nice value does not make a
-/// command give way: with autogroups (sched(7)) it counts only within the command's own session.
+/// Returns the versions of the programs that report one. The programs run in the sandbox, one after another.
+/// The pause after each program is four times its duration, so the search uses a fifth of a processor for about
+/// ten seconds. A nice value does not make a command yield: with autogroups (sched(7)), it counts only within
+/// the command's own session.
 pub async fn versions(
     programs: &BTreeSet<Program>,
     sandbox: &Sandbox,
@@ -43,7 +44,7 @@ async fn ask(
     home: &Path,
 ) -> anyhow::Result<BTreeMap<Program, String>> {
     let place = home.join(format!("versions-{}", uuid::Uuid::now_v7()));
-    let printed = timeout(PATIENCE, sandbox.run_once(&script(programs), place))
+    let printed = timeout(TIMEOUT, sandbox.run_once(&script(programs), place))
         .await
         .context("it took too long")??;
     let told = printed.lines().filter_map(|line| {
@@ -53,7 +54,7 @@ async fn ask(
     Ok(told.collect())
 }
 
-/// Prints a line for each: its name, and words among which its version may be.
+/// Returns a script that prints one line per program: its name, and words that may contain its version.
 fn script(programs: &[&Program]) -> String {
     let (mut commands, mut python, mut packages, mut node) =
         (String::new(), String::new(), String::new(), String::new());
@@ -97,7 +98,8 @@ tell() {
     script
 }
 
-/// Modules have the version of the package that brought them; those of Python itself have none.
+/// Prints the versions of Python modules and packages. A module has the version of its package. A module
+/// of Python itself has none.
 const PYTHON: &str = r#"import sys
 from importlib import metadata
 at = sys.argv.index("--packages")
@@ -122,7 +124,7 @@ for (const name of names) for (const folder of folders.split(":")) try {
 } catch {}
 "#;
 
-/// The first word that looks like a version, without what stands around it: `6.1` of `UnZip 6.1 of 2009`.
+/// Returns the first word that looks like a version, without surrounding characters: `6.1` in `UnZip 6.1 of 2009`.
 fn version_in(words: &str) -> Option<&str> {
     words.split([' ', ',']).find_map(|word| {
         let word = word.strip_prefix('v').unwrap_or(word);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use shared::limits::Limits;
 
-/// The section about the limits. `commands` is the timeout of a command, for jobs that run commands.
+/// Returns the section about the limits. `commands` is the timeout of a command, for jobs that run commands.
 pub(crate) fn limits_section(limits: &Limits, commands: Option<Duration>) -> String {
     let Limits {
         max_iterations,

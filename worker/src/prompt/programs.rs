@@ -1,11 +1,11 @@
-//! The sections of the system prompt about a skill's optional programs, and about names of tools that it may use.
+//! The sections of the system prompt about a skill's optional programs and about tool names in its instructions.
 
 use std::collections::BTreeSet;
 
 use shared::skill::{Need, Program, Skill};
 use shared::tool::ToolName;
 
-/// The section about the programs that the skill works better with, where these are installed; empty if it names none.
+/// Returns the section about the optional programs of a skill and their installation. Empty if the skill names none.
 pub(crate) fn programs_section(skill: &Skill, installed: &BTreeSet<Program>) -> String {
     let (there, missing): (Vec<_>, Vec<_>) = skill
         .optional
@@ -36,7 +36,7 @@ pub(crate) fn programs_section(skill: &Skill, installed: &BTreeSet<Program>) -> 
     )
 }
 
-/// The section about the names of tools in a skill that was written for any agent; empty for other skills.
+/// Returns the section about tool names in a skill that was written for any agent. Empty for other skills.
 pub(crate) fn tool_names_section(skill: &Skill) -> String {
     if !skill.is_portable {
         return String::new();

@@ -8,11 +8,11 @@ use crate::job_profile::{Instructions, JobProfile};
 use worker_tool::SKILL_FOLDER;
 use worker_workspace::FileSize;
 
-/// Files that are named; more are only counted.
+/// The maximum number of files that are named. Further files are only counted.
 const MAX_NAMED: usize = 50;
 
-/// The system prompt of a job. `reachable` says which hosts its commands can reach, if any; `files` are
-/// those that it begins with.
+/// Returns the system prompt of a job. `reachable` names the hosts that commands can reach, if any. `files`
+/// are the files at the start.
 pub(crate) fn system(profile: &JobProfile, reachable: Option<&str>, files: &[FileSize]) -> String {
     match &profile.instructions {
         Instructions::Skill(skill) if !profile.has_shell() => {
@@ -49,7 +49,8 @@ pub(crate) fn system(profile: &JobProfile, reachable: Option<&str>, files: &[Fil
     }
 }
 
-/// The files that lie beside the instructions, which name them as if they lay at the top.
+/// Returns the section about the files beside the instructions. The instructions name them
+/// relative to their own folder.
 fn skill_files(profile: &JobProfile) -> String {
     let Some(files) = profile.files() else {
         return String::new();
@@ -79,7 +80,7 @@ fn skill_files(profile: &JobProfile) -> String {
     )
 }
 
-/// The section about tools: their names, and when to use them.
+/// Returns the section about tools: their names, and when to use them.
 fn tools(profile: &JobProfile) -> String {
     let ours = profile.tools.iter();
     let ours = ours.map(|tool| format!("\n- `{tool}` {}", purpose(*tool)));
@@ -93,7 +94,7 @@ fn tools(profile: &JobProfile) -> String {
     }
 }
 
-/// The line about the tools of an MCP server. Their descriptions come from the server.
+/// Returns the line about the tools of an MCP server. Their descriptions come from the server.
 fn mcp_tools(server: &McpServer) -> String {
     let name = &server.name;
     format!(
@@ -102,7 +103,7 @@ fn mcp_tools(server: &McpServer) -> String {
     )
 }
 
-/// When to use a tool. The text must not depend on another tool.
+/// Returns the purpose of a tool, for the model. The text must not depend on another tool.
 fn purpose(tool: ToolName) -> &'static str {
     match tool {
         ToolName::ShellExec => {
@@ -189,7 +190,7 @@ fn list(files: &[FileSize]) -> String {
     format!("When you began, these files were there:\n{lines}{more}")
 }
 
-/// The path on a line of its own, whatever it is called.
+/// Returns the path without control characters, so that it takes one line.
 fn plain(path: &str) -> String {
     let chars = path.chars().map(|char| match char.is_control() {
         true => '\u{fffd}',

@@ -1,4 +1,4 @@
-//! An account at a provider: its quota, of which this worker leases slices.
+//! An account at a provider: its quota, and the slices of it that this worker leases.
 
 mod health;
 
@@ -19,11 +19,11 @@ use super::schedule::{CallSchedule, LeasedStart};
 use crate::telemetry::ProviderMeters;
 pub(super) use health::AccountHealth;
 
-/// A worker asks again this long before the next free start, so that the schedule never runs dry.
+/// The time before the next free start at which a worker asks again, so that the schedule never runs dry.
 const ASK_AHEAD: Duration = Duration::from_secs(1);
-/// The longest random delay of that: workers that wait ask one after the other.
+/// The maximum random delay before a worker asks again, so that waiting workers ask one after another.
 const ASK_JITTER: Duration = Duration::from_millis(250);
-/// The interval in which a worker asks again while other workers have all calls of the account.
+/// The interval at which a worker asks again while other workers use all calls of the account.
 const CONCURRENCY_INTERVAL: Duration = Duration::from_millis(500);
 /// The pause after a failure of the database.
 const DATABASE_PAUSE: Duration = Duration::from_millis(500);
@@ -35,33 +35,33 @@ pub(crate) struct ProviderAccount {
     limits: AccountLimits,
     lessee: WorkerId,
     known: Mutex<KnownQuota>,
-    /// The leased starts. The calls that wait for one take turns: who came first is first.
+    /// The leased starts. Calls wait for a start in their order of arrival.
     schedule: FairMutex<CallSchedule>,
     waiting: AtomicI32,
     running: AtomicI32,
-    /// Told when a call has ended.
+    /// Notified when a call has ended.
     ended: Notify,
 }
 
-/// What this worker knows of the quota.
+/// The quota as this worker knows it.
 #[derive(Clone, Copy, Default)]
 struct KnownQuota {
-    /// Calls that this worker may have in progress; `None` before the first lease.
+    /// The number of calls that this worker may have in progress, or `None` before the first lease.
     may_run: Option<i32>,
-    /// The next start that nobody has leased.
+    /// The next start that is not leased.
     next_start: Option<Instant>,
-    /// Tokens that calls used beyond what was leased for them.
+    /// The number of tokens that calls used beyond their leases.
     correction: f64,
 }
 
-/// A call that may be made. It is in progress until this is dropped.
+/// A call that may be made. It is in progress until it is dropped.
 pub(super) struct AdmittedCall<'a> {
     account: &'a ProviderAccount,
-    /// The tokens that are leased for it.
+    /// The tokens that are leased for the call.
     tokens: f64,
 }
 
-/// A call that waits for its start, until this is dropped.
+/// A call that waits for its start, until it is dropped.
 struct WaitingCall<'a>(&'a AtomicI32);
 
 impl ProviderAccount {
@@ -86,8 +86,8 @@ impl ProviderAccount {
         }
     }
 
-    /// Waits until a call of about so many tokens may be made. An error says that the provider is not asked: its
-    /// circuit is open, or it has asked for a pause that is longer than `patience`.
+    /// Waits until a call of about `tokens` tokens may be made. Fails without asking the provider if the circuit is
+    /// open, or if the provider has requested a pause that is longer than `patience`.
     pub(super) async fn admit(
         &self,
         tokens: f64,
@@ -108,14 +108,14 @@ impl ProviderAccount {
             let call = AdmittedCall::begin(self, tokens);
             drop((schedule, waiting));
             sleep_until(start.at).await;
-            // The provider may have asked for a pause meanwhile. Then this start is lost.
+            // The provider may have requested a pause in the meantime. Then this start is lost.
             if self.health.pause().is_zero() {
                 return Ok(call);
             }
         }
     }
 
-    /// About when the calls that wait now may begin, if something is known of that.
+    /// Returns the approximate time until the calls that wait now may start, if it is known.
     pub(super) fn expected_wait(&self) -> Option<Duration> {
         let step = self.limits.seconds_per_request().unwrap_or_default();
         let queue = step * f64::from(self.waiting.load(Ordering::Relaxed));
@@ -125,7 +125,7 @@ impl ProviderAccount {
         Some(next.max(pause)? + Duration::from_secs_f64(queue))
     }
 
-    /// The next leased start, for which the caller has its turn.
+    /// Waits for the next leased start. The caller holds the lock of the schedule, so it is first in line.
     async fn next_start(
         &self,
         schedule: &mut CallSchedule,
@@ -146,7 +146,7 @@ impl ProviderAccount {
             };
             is_full = !self.has_room();
             if is_full {
-                // A call of this worker ends, or another worker leaves one to this.
+                // Waits until a call of this worker ends, or another worker may have released one.
                 let _ = timeout(CONCURRENCY_INTERVAL, self.ended.notified()).await;
             } else if lease.starts.is_empty() {
                 self.health.check_pause(patience)?;
@@ -156,8 +156,8 @@ impl ProviderAccount {
         }
     }
 
-    /// Leases starts for the calls that wait, and for those that may come; none while all calls of the account are in
-    /// progress. `None` if the database failed.
+    /// Leases starts for the calls that wait, and for calls that may follow. Leases none while all calls of the
+    /// account are in progress. Returns `None` if the database failed.
     async fn lease(
         &self,
         schedule: &mut CallSchedule,
@@ -201,7 +201,7 @@ impl ProviderAccount {
                 self.known().correction += demand.correction;
                 let what = "the quota of a provider could not be leased";
                 self.health.warn(&error, what);
-                // The account is gone if the database has crashed. Reading it makes it again.
+                // The account is lost if the database has crashed. Reading its state creates it again.
                 self.health.forget();
                 self.health.refresh().await;
                 None
@@ -225,7 +225,7 @@ impl ProviderAccount {
             || may_run.is_some_and(|most| self.running.load(Ordering::Relaxed) < most)
     }
 
-    /// Notes tokens that were used beyond what was leased; fewer if negative.
+    /// Records the tokens that were used beyond the lease. The number is negative if fewer were used.
     fn correct(&self, tokens: f64) {
         if self.limits.tokens_per_minute.is_some() {
             self.known().correction += tokens;
@@ -243,12 +243,12 @@ impl<'a> AdmittedCall<'a> {
         Self { account, tokens }
     }
 
-    /// Replaces the estimate of the call's tokens by what it used.
+    /// Replaces the estimated tokens of the call with its usage.
     pub(super) fn settle(&self, used: &Tokens) {
         if !used.is_counted() {
             return;
         }
-        // Anthropic does not count what it reads from its cache.
+        // Anthropic does not count tokens that it reads from its cache.
         let uncounted = match self.account.kind {
             ProviderKind::Anthropic => used.cache_read_tokens,
             ProviderKind::Openai => 0,

@@ -1,4 +1,4 @@
-//! A model whose calls keep to the quota and the circuit breaker of its provider's account.
+//! A model whose calls respect the quota and the circuit breaker of its provider's account.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,19 +14,19 @@ use worker_tool::EventSink;
 use super::account::{AdmittedCall, ProviderAccount};
 use super::token_estimate::estimate;
 
-/// A wait that is longer is shown in the log of the job.
+/// The wait after which the log of the job reports it.
 const NOTABLE_WAIT: Duration = Duration::from_secs(1);
-/// The longest pause of the provider that a call waits for. Beyond it the job makes room for others.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// The same if another model can answer.
-const PATIENCE_WITH_FALLBACK: Duration = Duration::from_millis(500);
+/// The longest pause of the provider that a call waits for. For a longer pause, the job releases its slot.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The longest pause that a call waits for if another model can answer.
+const TIMEOUT_WITH_FALLBACK: Duration = Duration::from_millis(500);
 
-/// A model whose calls keep to the quota and the circuit breaker of its provider's account.
+/// A model whose calls respect the quota and the circuit breaker of its provider's account.
 pub(crate) struct GuardedModel<'a> {
     pub(crate) inner: &'a dyn LanguageModel,
     /// `None` for the provider that needs no network.
     pub(crate) account: Option<Arc<ProviderAccount>>,
-    /// Whether another model is asked if this one is out of reach.
+    /// Whether another model is called if this one is unreachable.
     pub(crate) has_fallback: bool,
     /// The log of the job.
     pub(crate) log: &'a dyn EventSink,
@@ -75,9 +75,9 @@ impl GuardedModel<'_> {
     ) -> Result<AdmittedCall<'a>, ModelError> {
         let begun_at = Instant::now();
         let patience = if self.has_fallback {
-            PATIENCE_WITH_FALLBACK
+            TIMEOUT_WITH_FALLBACK
         } else {
-            PATIENCE
+            TIMEOUT
         };
         let mut admission = Box::pin(account.admit(estimate(request), patience));
         let admitted = match timeout(NOTABLE_WAIT, &mut admission).await {
@@ -92,7 +92,7 @@ impl GuardedModel<'_> {
         admitted
     }
 
-    /// Tells the person why the job makes no progress.
+    /// Reports in the job's log why the job makes no progress.
     async fn tell_wait(&self, account: &ProviderAccount) {
         let until = account.expected_wait().map(|wait| {
             let until = Utc::now() + wait;
@@ -111,7 +111,7 @@ impl GuardedModel<'_> {
     }
 }
 
-/// A reply whose outcome is told to the account.
+/// A reply whose outcome is reported to the account.
 struct GuardedReply<'a> {
     account: &'a ProviderAccount,
     call: AdmittedCall<'a>,

@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The time for which a start may be used late. After that it counts as used: others have had the time since.
+/// The maximum lateness of a start. Beyond it, the start counts as used, because the time since
+/// then belongs to other calls.
 const LATENESS: Duration = Duration::from_secs(1);
-/// The most starts that are leased ahead of calls that do not wait yet.
+/// The maximum number of starts that are leased ahead, for calls that do not wait yet.
 const MAX_AHEAD: usize = 100;
 
 /// The leased starts of calls, in their order.
 #[derive(Default)]
 pub(super) struct CallSchedule {
     starts: VecDeque<LeasedStart>,
-    /// The begin of the last calls, as far as they are in the last second.
+    /// The starts of the calls in the last second.
     recent: VecDeque<Instant>,
 }
 
@@ -22,7 +23,7 @@ pub(super) struct CallSchedule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LeasedStart {
     pub(super) at: Instant,
-    /// The tokens that were leased with it.
+    /// The tokens that were leased with the start.
     pub(super) cost: f64,
 }
 
@@ -31,7 +32,7 @@ impl CallSchedule {
         self.starts.push_back(start);
     }
 
-    /// Takes the next start, and notes the call.
+    /// Takes the next start, and records the call.
     pub(super) fn take(&mut self, now: Instant) -> Option<LeasedStart> {
         while let Some(start) = self.starts.pop_front() {
             if start.at + LATENESS >= now {
@@ -42,19 +43,19 @@ impl CallSchedule {
         None
     }
 
-    /// Forgets all starts: the provider has asked for a pause.
+    /// Discards all starts, because the provider has requested a pause.
     pub(super) fn clear(&mut self) {
         self.starts.clear();
     }
 
-    /// The starts to lease ahead, so that a busy worker asks once for the calls of a second.
+    /// Returns the number of starts to lease ahead, so that a busy worker asks once for the calls of a second.
     pub(super) fn ahead(&mut self, now: Instant) -> usize {
         while let Some(first) = self.recent.front()
             && *first + Duration::from_secs(1) < now
         {
             self.recent.pop_front();
         }
-        // A call now and then needs nothing ahead of it.
+        // Occasional calls need no starts ahead.
         self.recent.len().saturating_sub(1).min(MAX_AHEAD)
     }
 }

@@ -1,15 +1,15 @@
-//! An estimate of the tokens of a call, for the quota of its provider. What the call used replaces it.
+//! An estimate of the tokens of a call, for the quota of its provider. The usage of the call replaces it.
 
 use worker_model::{ModelMessage, ModelRequest, Part};
 
-/// Bytes of text in a token, about.
+/// The approximate number of bytes of text per token.
 const TOKEN_BYTES: usize = 4;
-/// Tokens of a file, about.
+/// The approximate number of tokens of a file.
 const FILE_TOKENS: usize = 1500;
-/// Tokens of a reply, about. The cap says little: it is for the longest.
+/// The approximate number of tokens of a reply. The cap says little, because it allows for the longest reply.
 const REPLY_TOKENS: u32 = 1000;
 
-/// About how many tokens a call will use.
+/// Returns the approximate number of tokens that a call will use.
 pub(super) fn estimate(request: &ModelRequest<'_>) -> f64 {
     let tools = request.tools.iter();
     let tools: usize = tools

@@ -36,7 +36,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 pub(super) enum Scripted {
     Reply(AssistantMessage),
     Error(ModelError),
-    /// The model begins to reply and never ends; the worker begins to drain.
+    /// The model starts a reply that never ends, and the worker starts to drain.
     SilenceAndDrain,
 }
 
@@ -62,11 +62,11 @@ pub(super) struct ScriptedModel {
 /// Tools that answer every call with `done`.
 pub(super) struct ScriptedTools {
     pub(super) ran: Mutex<Vec<String>>,
-    /// Calls of this tool need an approval.
+    /// The tool whose calls need an approval.
     pub(super) needs_approval: Option<&'static str>,
-    /// The worker begins to drain while the first call runs.
+    /// Whether the worker starts to drain while the first call runs.
     pub(super) drains: bool,
-    /// The lease turns out to be lost with the first call.
+    /// Whether the lease turns out to be lost at the first call.
     pub(super) loses_lease: bool,
     drain: CancellationToken,
 }
@@ -81,7 +81,7 @@ pub(super) struct MemoryWorkspace {
     pub(super) works: bool,
 }
 
-/// Every reply is the tenth event of its job.
+/// An index in which every reply is the tenth event of its job.
 struct TenthEvent;
 
 impl ScriptedLoop {
@@ -149,7 +149,7 @@ impl ScriptedLoop {
         run_loop(&mut ports, "Be brief.", transcript).await
     }
 
-    /// The types of the events in the log, joined by spaces.
+    /// Returns the types of the events in the log, joined by spaces.
     pub(super) fn logged(&self) -> String {
         let events = lock(&self.log.events);
         let kinds = events.iter().map(|event| event.to_stored().0.to_owned());
@@ -253,12 +253,12 @@ impl ReplyIndex for TenthEvent {
     }
 }
 
-/// A reply with text, and a call of each of these tools.
+/// Returns a reply with text, and a call of each of these tools.
 pub(super) fn reply(text: &str, tools: &[&str]) -> Scripted {
     Scripted::Reply(message(text, tools, StopReason::EndTurn))
 }
 
-/// A reply that the model ended for that reason.
+/// Returns a reply with the given stop reason.
 pub(super) fn message(text: &str, tools: &[&str], stop_reason: StopReason) -> AssistantMessage {
     let mut content = vec![Block::Text {
         text: text.to_owned(),

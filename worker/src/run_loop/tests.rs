@@ -180,7 +180,7 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
     scripted.context_window = Some(1_000);
     assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
     assert!(scripted.logged().contains("conversation.compacted"));
-    // The prompt, two turns with their results; the text to summarise; what is left with the summary.
+    // The prompt; the prompt and a turn with its results; the text to summarise; the rest with the summary.
     let lengths: Vec<_> = scripted.requests().iter().map(|it| it.0).collect();
     assert_eq!(lengths, [1, 3, 1, 3]);
 }
@@ -212,7 +212,7 @@ async fn images_leave_a_full_window_before_anything_that_was_said() {
     assert_eq!(scripted.transcript.image_count(), 0);
 }
 
-/// A loop whose job hands over an array.
+/// Creates a loop whose job must return an array.
 fn expecting(script: impl IntoIterator<Item = Scripted>, form: ResultForm) -> ScriptedLoop {
     let schema = Schema::compile(json!({"type": "array"})).unwrap();
     let mut scripted = ScriptedLoop::new(script);

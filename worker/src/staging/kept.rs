@@ -9,10 +9,10 @@ use shared::id::JobId;
 
 use super::Chunks;
 
-/// The object of a job's workspace store that lists the others.
+/// The object in a job's workspace store that lists the kept inputs.
 const LIST: &str = "inputs";
 
-/// Downloaded inputs, kept for later attempts. By then the URL may be gone, or have other content.
+/// Downloaded inputs, kept for later attempts. The URL may be unavailable by then, or have different content.
 pub(super) struct KeptInputs {
     assets: AssetStore,
     workspace_store: WorkspaceStore,
@@ -27,7 +27,7 @@ struct KeptInput {
 }
 
 impl KeptInputs {
-    /// The kept inputs of a job. Earlier attempts may have kept some.
+    /// Opens the kept inputs of a job. Earlier attempts may have kept some.
     pub(super) async fn open(
         assets: &AssetStore,
         job: JobId,
@@ -54,7 +54,7 @@ impl KeptInputs {
         })
     }
 
-    /// The name and the content of the input at that place, if it was kept.
+    /// Returns the name and the content of the input at `place`, if it was kept.
     pub(super) async fn get(&self, place: usize) -> anyhow::Result<Option<(String, Chunks)>> {
         let Some(kept) = self.by_place.get(&place) else {
             return Ok(None);
@@ -66,12 +66,12 @@ impl KeptInputs {
         )))
     }
 
-    /// The upload for the copy of an input that is not kept yet.
+    /// Returns the upload for the copy of an input that is not kept yet.
     pub(super) fn copy(&self) -> Upload {
         self.assets.upload()
     }
 
-    /// Keeps a copy.
+    /// Keeps the copy of an input.
     pub(super) async fn keep(
         &mut self,
         place: usize,
@@ -86,7 +86,7 @@ impl KeptInputs {
         Ok(())
     }
 
-    /// Writes the list, once all inputs are kept.
+    /// Writes the list, after all inputs are kept.
     pub(super) async fn close(self) -> anyhow::Result<()> {
         if !self.is_listed {
             let mut list = self.assets.upload();

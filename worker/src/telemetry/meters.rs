@@ -1,4 +1,4 @@
-//! Metrics of a worker. Labels have few values: no job, no tenant, nothing that a client chose.
+//! Metrics of a worker. Labels have few values: no job, no tenant, and nothing that a client chose.
 
 use std::time::Duration;
 
@@ -61,18 +61,18 @@ impl From<&RunTransition> for Close {
 }
 
 impl WorkerMeters {
-    /// Meters that show among the metrics.
+    /// Creates the meters in the given metrics.
     pub(crate) fn new(metrics: &Metrics) -> Self {
         Self {
             claims: metrics.seconds(
                 "claim_duration",
-                "Claims, those that found nothing included",
+                "Claims, including those that found no job",
                 short(),
             ),
-            claimed: metrics.add("attempts", "Attempts begun", Counter::default()),
+            claimed: metrics.add("attempts", "Attempts started", Counter::default()),
             queued: metrics.seconds(
                 "job_queue_duration",
-                "From when a job could have started to its first attempt",
+                "Time from when a job could start to its first attempt",
                 long(),
             ),
             retried: metrics.add(
@@ -82,17 +82,17 @@ impl WorkerMeters {
             ),
             refused: metrics.add(
                 "budget_refusals",
-                "Model calls not made for want of budget, by limit",
+                "Model calls not made because of a budget, by limit",
                 Family::default(),
             ),
             tool_calls: metrics.add(
                 "tool_calls",
-                "Calls of tools, by tool and outcome",
+                "Tool calls, by tool and outcome",
                 Family::default(),
             ),
             tool_durations: metrics.seconds(
                 "tool_call_duration",
-                "Calls of tools, by tool",
+                "Tool calls, by tool",
                 Family::new_with_constructor(long as fn() -> Histogram),
             ),
             models: ModelMeters::new(metrics),
@@ -112,13 +112,13 @@ impl WorkerMeters {
         }
     }
 
-    /// So many slots are taken.
+    /// Records the number of used slots.
     pub(crate) fn occupied(&self, used: usize, slots: i32) {
         self.slots.set(slots.into());
         self.slots_used.set(used as i64);
     }
 
-    /// A claim was made.
+    /// Records a claim.
     pub(crate) fn claimed(&self, took: Duration, claims: &[Claim]) {
         self.claims.observe(took.as_secs_f64());
         self.claimed.inc_by(claims.len() as u64);
@@ -128,7 +128,7 @@ impl WorkerMeters {
         }
     }
 
-    /// The last words of an attempt are written.
+    /// Records the end of an attempt.
     pub(crate) fn closed(&self, job: &Job, close: Close) {
         match close {
             Close::Ended { outcome, at } => self.metrics.job_ended(job, outcome, at),
@@ -140,13 +140,13 @@ impl WorkerMeters {
         }
     }
 
-    /// A model was not asked, because of that limit.
+    /// Records a model call that was not made because of a limit.
     pub(crate) fn refused(&self, limit: LoopStop) {
         let limit = [("limit", limit.as_str())];
         self.refused.get_or_create(&limit).inc();
     }
 
-    /// A tool was called.
+    /// Records a tool call.
     pub(crate) fn called(&self, tool: &'static str, outcome: ToolOutcome, took: Duration) {
         let call = [("tool", tool), ("outcome", outcome.as_str())];
         self.tool_calls.get_or_create(&call).inc();
@@ -160,7 +160,7 @@ impl LogMeters {
         Self {
             writes: metrics.seconds(
                 "log_write_duration",
-                "Writes of the log, each for many jobs",
+                "Log writes, each for many jobs",
                 short(),
             ),
             events: metrics.add("log_write_events", "Events in one write", sizes()),
@@ -169,12 +169,12 @@ impl LogMeters {
         }
     }
 
-    /// A job failed because its entries cannot be written.
+    /// Records a job that failed because its entries cannot be written.
     pub(crate) fn failed(&self, job: &Job, at: DateTime<Utc>) {
         self.metrics.job_ended(job, Outcome::Failed, at);
     }
 
-    /// A batch was written.
+    /// Records the write of a batch.
     pub(crate) fn wrote(&self, took: Duration, jobs: usize, events: usize) {
         self.writes.observe(took.as_secs_f64());
         self.jobs.observe(jobs as f64);

@@ -1,4 +1,4 @@
-//! Metrics and spans of model calls. A call lasts from the first try to the whole reply.
+//! Metrics and spans of model calls. A call lasts from the first try to the complete reply.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Instant;
@@ -17,7 +17,7 @@ use worker_model::ModelError;
 
 /// Metrics of model calls.
 pub(crate) struct ModelMeters {
-    /// The models whose names are labels. Their number is bounded, because clients can make names up.
+    /// The models whose names are labels. Their number is limited, because clients can invent names.
     names: Bounded,
     calls: Family<CallLabels, Counter>,
     durations: Durations<ModelLabels>,
@@ -51,22 +51,22 @@ impl ModelMeters {
             names: Bounded::default(),
             calls: metrics.add(
                 "model_calls",
-                "Requests to models, each try one, by outcome",
+                "Requests to models, counting each try, by outcome",
                 Family::default(),
             ),
             durations: metrics.seconds(
                 "model_call_duration",
-                "From a question to the whole reply, with all tries and the waits between them",
+                "Time from a request to its complete reply, including retries and the waits between them",
                 Family::new_with_constructor(long as fn() -> Histogram),
             ),
             tokens: metrics.add(
                 "model_tokens",
-                "Tokens of whole replies, by kind; cached ones are among the input",
+                "Tokens of complete replies, by kind; input includes cached tokens",
                 Family::default(),
             ),
             dollars: metrics.add(
                 "model_cost_dollars",
-                "What whole replies cost, where prices are known",
+                "Cost of complete replies, where prices are known",
                 Family::default(),
             ),
         }
@@ -82,7 +82,7 @@ pub(crate) struct CalledModel<'a> {
 }
 
 impl CalledModel<'_> {
-    /// Whether it has this name.
+    /// Whether the model has this name.
     pub(crate) fn is(&self, name: &str) -> bool {
         self.name.to_string() == name
     }
@@ -107,7 +107,8 @@ pub(crate) struct ModelCall<'a> {
 }
 
 impl<'a> ModelCall<'a> {
-    /// Begins a call of the first of these models for a reply of at most so many tokens. The others may replace it.
+    /// Starts a call of the first of these models, for a reply of at most `max_tokens` tokens.
+    /// The others are fallbacks.
     pub(crate) fn begin(
         attempt: &Span,
         meters: &'a ModelMeters,
@@ -128,7 +129,7 @@ impl<'a> ModelCall<'a> {
         }
     }
 
-    /// A try of one of the models failed.
+    /// Records a failed try of one of the models.
     pub(crate) fn failed(&self, model: usize, error: &ModelError, is_last: bool) {
         self.count(&self.labels(&self.models[model]), error.kind());
         if is_last {
@@ -138,7 +139,7 @@ impl<'a> ModelCall<'a> {
         }
     }
 
-    /// The reply is there, with what it cost.
+    /// Records the complete reply, with its cost.
     pub(crate) fn replied(&self, reply: &AssistantMessage) {
         let mut models = self.models.iter();
         let model = models.find(|model| model.is(&reply.model));

@@ -1,4 +1,4 @@
-//! Metrics of provider accounts. Providers are named by the operator, so they are few.
+//! Metrics of provider accounts. The operator names the providers, so there are few.
 
 use std::time::Duration;
 
@@ -34,12 +34,12 @@ impl ProviderMeters {
         Self {
             waits: metrics.seconds(
                 "provider_quota_wait",
-                "Waits of model calls for the quota of their provider",
+                "Time that model calls waited for the quota of their provider",
                 Family::new_with_constructor(long as fn() -> Histogram),
             ),
             leases: metrics.add(
                 "provider_quota_leases",
-                "Statements that leased quota of a provider",
+                "Statements that leased quota of a provider account",
                 Family::default(),
             ),
             circuits: metrics.add(
@@ -55,24 +55,24 @@ impl ProviderMeters {
         }
     }
 
-    /// A call has waited for its quota.
+    /// Records the time that a call waited for quota.
     pub(crate) fn waited(&self, provider: &str, wait: Duration) {
         let waits = self.waits.get_or_create(&labels(provider));
         waits.observe(wait.as_secs_f64());
     }
 
-    /// Quota was leased.
+    /// Records a lease of quota.
     pub(crate) fn leased(&self, provider: &str) {
         self.leases.get_or_create(&labels(provider)).inc();
     }
 
-    /// The state of a circuit breaker.
+    /// Sets the state of a circuit breaker.
     pub(crate) fn set_circuit(&self, provider: &str, is_open: bool) {
         let circuit = self.circuits.get_or_create(&labels(provider));
         circuit.set(is_open.into());
     }
 
-    /// A model of another provider is asked instead.
+    /// Records a fallback to a model of another provider.
     pub(crate) fn fell_back(&self, from: &str, to: &str) {
         let labels = FallbackLabels {
             from: from.to_owned(),

@@ -1,10 +1,10 @@
-//! The spans of an attempt and of its calls of tools.
+//! The spans of an attempt and of its tool calls.
 
 use shared::db::claim::Claimed;
 use shared::message::ToolCall;
 use shared::telemetry::trace::Span;
 
-/// The span of an attempt. All attempts of a job belong to the trace of the request that made the job.
+/// Returns the span of an attempt. All attempts of a job belong to the trace of the request that created the job.
 pub(crate) fn of_attempt(claimed: &Claimed) -> Span {
     let job = &claimed.job;
     let name = job.skill.as_deref().or(job.agent.as_deref());
@@ -26,8 +26,8 @@ pub(crate) fn of_attempt(claimed: &Claimed) -> Span {
     span
 }
 
-/// The span of a call, in that of its attempt. `tool` is a label: names that a model made up do not
-/// become span names.
+/// Returns the span of a tool call, within that of its attempt. `tool` is a label, so names that a model invents
+/// do not become span names.
 pub(crate) fn of_tool(attempt: &Span, call: &ToolCall, tool: &str) -> Span {
     let span = attempt.work(|| format!("execute_tool {tool}"));
     span.set("gen_ai.operation.name", || "execute_tool");

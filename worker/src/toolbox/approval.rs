@@ -1,4 +1,4 @@
-//! Approval of calls: the calls that need one, and the denial that the model reads.
+//! Approval of tool calls: the calls that need one, and the denial that the model reads.
 
 use shared::event::{ApprovalResolved, ApprovalStatus};
 use shared::hook::Rule;
@@ -11,14 +11,14 @@ use worker_workspace::Redactor;
 /// Whether a call may run.
 pub(super) enum Permission {
     Granted,
-    /// It needs an approval that was not requested yet.
+    /// The call needs an approval that was not requested yet.
     Unasked,
-    /// It was denied. The text is for the model.
+    /// The call was denied. The text is for the model.
     Denied(String),
 }
 
 impl Toolbox {
-    /// Whether the call may run as far as the rules and people are concerned.
+    /// Returns whether the rules and the approval decision allow the call.
     pub(super) fn permission(
         &self,
         call: &ToolCall,
@@ -33,8 +33,8 @@ impl Toolbox {
         }
     }
 
-    /// The open calls that need an approval, if the next call is one of them; else none. They are answered together.
-    /// Invalid calls need no approval, because they do not run.
+    /// Returns the open calls that need an approval, if the next call is one of them. Otherwise returns none. Their
+    /// approvals are requested together. Invalid calls need no approval, because they do not run.
     pub(crate) fn unapproved(
         &self,
         transcript: &Transcript,
@@ -56,7 +56,7 @@ impl Toolbox {
 
 fn denial(decision: &ApprovalResolved) -> String {
     let who = match decision.status {
-        ApprovalStatus::Expired => "nobody answered in time whether it may",
+        ApprovalStatus::Expired => "nobody answered in time whether it is allowed",
         _ => "a person has denied it",
     };
     let why = match &decision.reason {

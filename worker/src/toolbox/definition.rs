@@ -24,7 +24,7 @@ pub(crate) struct ToolDefinitions {
 /// The reason why a toolbox cannot be built.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ToolboxError {
-    #[error("the tool {0} is there twice")]
+    #[error("the tool {0} is listed twice")]
     Duplicate(ToolName),
     #[error("the schema of the tool {tool} is not valid: {problem}")]
     Schema { tool: ToolName, problem: String },
@@ -47,7 +47,7 @@ impl ToolDefinition {
 }
 
 impl ToolDefinitions {
-    /// The definition of a tool without secrets.
+    /// Returns the definition of a tool without secrets.
     pub(super) fn get(
         &self,
         name: ToolName,

@@ -22,29 +22,29 @@ use crate::loop_error::LoopError;
 use crate::telemetry::{self, WorkerMeters};
 use crate::transcript::Transcript;
 
-/// Calls of one job that run at once, if they change nothing; the others wait.
+/// The maximum number of concurrent calls of one job. Only calls that change nothing run concurrently.
 const MAX_PARALLEL: usize = 8;
-/// The time that a tool has after its limit to end by itself and return what it has.
+/// The time after its limit in which a tool can end by itself and return its result so far.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs the calls of one attempt.
+/// The runner of the calls of one attempt.
 pub(crate) struct ToolRunner<'a> {
     pub(crate) context: ToolContext<'a>,
-    /// The end of the job's time.
+    /// The deadline of the job.
     pub(crate) deadline: Instant,
     pub(crate) span: &'a Span,
     pub(crate) meters: &'a WorkerMeters,
 }
 
-/// The calls and outputs before a call.
+/// The number of calls and the size of the outputs before a call.
 #[derive(Clone, Copy)]
 struct Preceding {
-    /// Its place among the job's calls, from 1.
+    /// The number of the call in its job, from 1.
     number: u32,
     output_bytes: u64,
 }
 
-/// A call that has its result.
+/// A call with its result.
 struct Ran {
     /// The label of its tool in metrics and spans.
     tool: &'static str,
@@ -54,8 +54,8 @@ struct Ran {
 }
 
 impl ToolRunner<'_> {
-    /// Runs the transcript's next call, and those after it if none of them changes anything. Each gets exactly one
-    /// result.
+    /// Runs the transcript's next call, and the following calls if none of them changes anything. Each
+    /// call gets exactly one result.
     pub(crate) async fn run_next(
         &self,
         tools: &Toolbox,
@@ -65,7 +65,7 @@ impl ToolRunner<'_> {
         let Some((last, before)) = calls.split_last() else {
             return Ok(());
         };
-        // Committed before any call runs, so that the next attempt knows that they may have run.
+        // Committed before any call runs, so that the next attempt knows that the calls may have run.
         for call in before {
             self.context.events.append(started(call)).await;
         }
@@ -111,12 +111,12 @@ impl ToolRunner<'_> {
             Err(ToolError::Reply(text) | ToolError::Denied(text)) => Done::error(text),
             Err(error @ ToolError::Panicked) => {
                 tracing::error!(job = %self.context.job, tool = call.tool, "{error}");
-                let text = "the tool broke down; that is not your fault. Try another way";
+                let text = "the tool failed because of an internal error. Try another way";
                 Done::error(text.to_owned())
             }
             Err(ToolError::Abort(error)) => return Err(LoopError::Tool(error)),
         };
-        // Before it is capped: a value that the cap cuts in two could not be recognised.
+        // Redacted before it is capped, because a value that the cap cuts in two would not be recognised.
         if let Cow::Owned(text) = self.context.events.redact(&done.text) {
             done.text = text;
         }
@@ -150,9 +150,9 @@ impl ToolRunner<'_> {
         match permission {
             Permission::Granted => {}
             Permission::Denied(text) => return Err(ToolError::Denied(text)),
-            // The loop requests approvals first. If it did not, the call still must not run.
+            // The loop requests approvals first. This makes sure that the call never runs without one.
             Permission::Unasked => {
-                let text = "the call was not run: nobody has allowed it";
+                let text = "the call was not run: it was not approved";
                 return Err(ToolError::Denied(text.to_owned()));
             }
         }
@@ -173,7 +173,7 @@ impl ToolRunner<'_> {
         guard(limit, running).await
     }
 
-    /// Writes a result down, in the log and in the transcript.
+    /// Writes a result to the log and the transcript.
     async fn conclude(&self, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
         let Ran {
             tool,
@@ -212,17 +212,17 @@ impl ToolRunner<'_> {
         transcript.add_result_with_images(done.text, done.is_error, done.images);
     }
 
-    /// Removes a file that was stored and becomes no output.
+    /// Deletes a stored file that does not become an output.
     async fn discard(&self, asset: AssetId) {
         if let Err(error) =
             shared::db::asset::discard(self.context.pool, self.context.assets, &[asset]).await
         {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(job = %self.context.job, error, "a refused output is left for an hour");
+            tracing::warn!(job = %self.context.job, error, "could not delete a rejected output; it is deleted after an hour");
         }
     }
 
-    /// Writes a call to the operator's audit log, whole, as its rule demands.
+    /// Writes a complete call to the operator's audit log, as its rule requires.
     fn audit(&self, call: &ToolCall, ran: &Ran) {
         let input = call.input.to_string();
         tracing::info!(
@@ -238,7 +238,7 @@ impl ToolRunner<'_> {
         );
     }
 
-    /// Cuts what is larger than what the model reads, and keeps the whole in the workspace.
+    /// Cuts a result that is larger than the model reads, and keeps the complete result in the workspace.
     async fn cap(&self, done: Done, number: u32) -> Done {
         let shown = self.context.max_output_bytes;
         let most = if done.is_cut_json { 2 * shown } else { shown };
@@ -248,7 +248,7 @@ impl ToolRunner<'_> {
         let mut buffer = HeadTailBuffer::new(shown);
         buffer.push(done.text.as_bytes());
         let part = buffer.finish().text;
-        // Without secrets already.
+        // The text is already redacted.
         let mut spill = Spill::new(
             self.context.workspace.clone(),
             &format!("{number}.txt"),
@@ -270,8 +270,8 @@ impl ToolRunner<'_> {
     }
 }
 
-/// The next call, and the calls after it that can run at the same time: all change nothing and need no approval. Two
-/// equal calls do not run together, because the transcript counts repetitions between them.
+/// Returns the next call, and the following calls that can run concurrently: they change nothing and need no
+/// approval. Two equal calls do not run together, because the transcript counts repetitions between them.
 fn next_calls(tools: &Toolbox, transcript: &Transcript) -> Vec<ToolCall> {
     let mut calls: Vec<ToolCall> = Vec::new();
     for call in transcript.open_calls().take(MAX_PARALLEL) {
@@ -289,13 +289,13 @@ fn next_calls(tools: &Toolbox, transcript: &Transcript) -> Vec<ToolCall> {
     calls
 }
 
-/// Runs a tool call within its time, and catches a panic.
+/// Runs a tool call within its time limit, and catches a panic.
 async fn guard(
     limit: Duration,
     running: impl Future<Output = Result<Done, ToolError>>,
 ) -> Result<Done, ToolError> {
-    // Nothing of the attempt is left half changed: what tools share are the log, which takes whole
-    // events, and the workspace, which is the model's.
+    // No state of the attempt is left partially changed. Tools share only the log, which accepts complete events, and
+    // the workspace, which belongs to the model.
     let running = AssertUnwindSafe(running).catch_unwind();
     match timeout(limit + GRACE, running).await {
         Ok(done) => done.unwrap_or(Err(ToolError::Panicked)),

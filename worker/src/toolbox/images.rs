@@ -7,12 +7,12 @@ use worker_tool::Done;
 
 use super::ToolRunner;
 
-const NO_IMAGES: &str = "[This model takes no images. Rely on what was measured.]";
-const NOT_KEPT: &str = "[An image could not be kept and is not shown. Look again.]";
+const NO_IMAGES: &str = "[This model does not support images. Use the measured values.]";
+const NOT_KEPT: &str = "[An image could not be stored and is not shown. Look again.]";
 
 impl ToolRunner<'_> {
-    /// Keeps the images of a result, so that a later attempt can show them again. Returns them as the log has them.
-    /// Those that cannot be shown leave the result, and its text says so.
+    /// Stores the images of a result, so that a later attempt can show them again. Returns them in the form of the
+    /// log. Images that cannot be shown are removed from the result, and its text says so.
     pub(super) async fn keep_images(&self, done: &mut Done) -> Vec<ShownImage> {
         if done.is_error {
             done.images.clear();
@@ -29,7 +29,7 @@ impl ToolRunner<'_> {
                 Ok(kept) => shown.push(kept),
                 Err(error) => {
                     let error = &error as &dyn std::error::Error;
-                    tracing::warn!(job = %self.context.job, error, "an image could not be kept");
+                    tracing::warn!(job = %self.context.job, error, "an image could not be stored");
                     return withdraw(done, NOT_KEPT);
                 }
             }

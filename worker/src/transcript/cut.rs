@@ -7,29 +7,29 @@ use super::{JobSegment, Transcript};
 use crate::image_tokens;
 use worker_model::{ModelMessage, Part};
 
-/// Bytes of text that make a token, about.
+/// The approximate number of bytes of text per token.
 const TOKEN_BYTES: u64 = 4;
 
-/// The most bytes of earlier jobs with tools, rendered for a model without tools.
+/// The maximum number of bytes of earlier jobs with tools, rendered for a model without tools.
 const MAX_RENDERED_BYTES: usize = 200_000;
 
 const ABOUT_SUMMARY: &str = "[This is a summary of all that was said and done before:]";
 const AFTER_SUMMARY: &str = "[What follows is as it was said.]";
 
-/// A place before a reply: what is before it can be summarised, and what comes after it makes sense by
-/// itself, each call with its result.
+/// A position before a reply. The messages before it can be summarised. Those after it are complete by themselves,
+/// each call with its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// The message with the reply.
+    /// The index of the message with the reply.
     at: usize,
     /// The job in which the reply was made.
     pub(crate) job: JobId,
-    /// The number of the reply in its job, counted from the last, which is 1.
+    /// The number of the reply in its job, counted from the last reply, which is 1.
     pub(crate) from_end: usize,
 }
 
 impl Transcript {
-    /// The approximate number of tokens that the model would read now.
+    /// Returns the approximate number of tokens that the model would read now.
     pub(crate) fn tokens(&self) -> u64 {
         let measured = self.messages.iter().enumerate().skip(self.measured_from);
         let last = measured.rev().find_map(|(at, message)| match message {
@@ -45,7 +45,7 @@ impl Transcript {
         known + rest.iter().map(tokens).sum::<u64>()
     }
 
-    /// The cut that leaves about `keep_tokens`, or little more. `None` if nothing would be summarised.
+    /// Returns the cut that leaves about `keep_tokens`, or a little more. `None` if nothing would be summarised.
     pub(crate) fn cut(&self, keep_tokens: u64) -> Option<Cut> {
         let mut kept = 0;
         let mut best = None;
@@ -58,7 +58,7 @@ impl Transcript {
                 best = Some(at);
             }
         }
-        // Before the second message there is nothing but a prompt.
+        // Before the second message there is only a prompt.
         let at = best.filter(|at| *at >= 2)?;
         let number = self.segment_of(at)?;
         let end = self.segments.get(number + 1);
@@ -79,12 +79,12 @@ impl Transcript {
             .or_else(|| self.segments.len().checked_sub(1))
     }
 
-    /// The messages before the cut.
+    /// Returns the messages before the cut.
     pub(crate) fn before(&self, cut: Cut) -> &[ModelMessage] {
         &self.messages[..cut.at]
     }
 
-    /// Puts a summary in the place of what is before the cut, but for the prompt of the job that it is in.
+    /// Replaces the messages before the cut with a summary, except the prompt of the job that contains the cut.
     pub(crate) fn compact(&mut self, cut: Cut, summary: &str) {
         let number = self.segments.iter().rposition(|it| it.job == cut.job);
         self.segments.drain(..number.unwrap_or(0));
@@ -99,14 +99,14 @@ impl Transcript {
         self.invalidate_token_counts();
     }
 
-    /// Begins with a summary instead of what was said before.
+    /// Replaces all messages with a summary, which precedes the next prompt.
     pub(crate) fn load_summary(&mut self, summary: &str) {
         self.messages.clear();
         self.segments.clear();
         self.summary = Some(part(summary));
     }
 
-    /// Renders earlier jobs as a text if they have calls, because a request without tools must not have calls.
+    /// Renders earlier jobs as text if they have calls, because a request without tools must not have calls.
     pub(crate) fn render_calls_as_text(&mut self) {
         let messages = self.messages.iter();
         let mut replies = messages.filter_map(|message| match message {
@@ -118,7 +118,7 @@ impl Transcript {
         }
     }
 
-    /// Puts a summary in the place of all messages, but for the prompt of the job that runs.
+    /// Replaces all messages with a summary, except the prompt of the running job.
     pub(crate) fn restart(&mut self, summary: &str) {
         let Some(JobSegment { job, prompt, .. }) = self.segments.pop() else {
             return;
@@ -132,7 +132,7 @@ impl Transcript {
         }];
     }
 
-    /// Marks the token counts of replies so far as outdated: they counted messages that are gone.
+    /// Marks the token counts of the replies so far as outdated, because they include messages that were removed.
     pub(crate) fn invalidate_token_counts(&mut self) {
         self.measured_from = self.messages.len();
     }

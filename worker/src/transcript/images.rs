@@ -1,16 +1,16 @@
-//! Images of tool results: the older ones leave the transcript first when it outgrows its limits.
+//! Images of tool results. The older ones are removed first when the transcript outgrows its limits.
 
 use super::Transcript;
 use crate::image_tokens;
 use worker_model::{ModelMessage, Part, ToolResult};
 
 impl Transcript {
-    /// The number of images of tool results.
+    /// Returns the number of images of tool results.
     pub(crate) fn image_count(&self) -> usize {
         count(&self.messages)
     }
 
-    /// The number of those that no reply has followed yet.
+    /// Returns the number of images that no reply has followed yet.
     pub(crate) fn unseen_image_count(&self) -> usize {
         let is_reply = |message: &ModelMessage| matches!(message, ModelMessage::Assistant(_));
         let after_reply = self
@@ -21,9 +21,9 @@ impl Transcript {
         count(&self.messages[after_reply..])
     }
 
-    /// Removes all images of tool results but the last `kept`. Returns about how many tokens that saves.
+    /// Removes all images of tool results except the last `kept`. Returns the approximate number of tokens saved.
     ///
-    /// Token counts of replies so far stay: they count more than what is there now, and never less.
+    /// Token counts of earlier replies stay valid as upper bounds, because they include the removed images.
     pub(crate) fn keep_images(&mut self, kept: usize) -> u64 {
         let mut left = kept;
         let mut saved = 0;
@@ -39,7 +39,7 @@ impl Transcript {
     }
 }
 
-/// The results of a message, the last first.
+/// Returns the results of a message, last first.
 fn results(message: &mut ModelMessage) -> impl Iterator<Item = &mut ToolResult> {
     let parts = match message {
         ModelMessage::User(parts) => &mut parts[..],

@@ -5,7 +5,7 @@ use shared::model_name::ModelName;
 use super::Transcript;
 use worker_model::ModelMessage;
 
-/// The token counts of a provider for the beginning of a transcript.
+/// The token counts of a provider for the start of a transcript.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Measured {
     /// The number of counted messages, including the reply.
@@ -17,7 +17,8 @@ pub(crate) struct Measured {
 }
 
 impl Transcript {
-    /// The last counts of this model in this job, if they still apply to the messages. Other models count differently.
+    /// Returns the last counts of this model in this job, if they still apply to the messages. Other
+    /// models count differently.
     pub(crate) fn measured(&self, model: &ModelName) -> Option<Measured> {
         let model = model.to_string();
         let begins_at = self.segments.last().map_or(0, |it| it.begins_at);

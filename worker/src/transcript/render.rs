@@ -5,10 +5,10 @@ use shared::message::Block;
 use worker_model::{ModelMessage, Part};
 use worker_workspace::HeadTailBuffer;
 
-/// The most bytes of one tool result.
+/// The maximum number of bytes of one tool result.
 const MAX_RESULT_BYTES: usize = 4_000;
 
-/// The messages as one text of about `max_bytes` at most: head and tail, if it is longer.
+/// Renders the messages as one text of about `max_bytes` at most. A longer text is cut to its head and tail.
 pub(crate) fn render_as_text(messages: &[ModelMessage], max_bytes: usize) -> String {
     let mut buffer = HeadTailBuffer::new(max_bytes);
     for message in messages {
@@ -41,7 +41,7 @@ fn user(part: &Part) -> String {
     }
 }
 
-/// The line of a block; `None` for reasoning.
+/// Returns the line of a block, or `None` for reasoning.
 fn assistant(block: &Block) -> Option<String> {
     match block {
         Block::Text { text } => Some(format!("ASSISTANT: {text}")),

@@ -28,16 +28,16 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 const STEPS_TIMEOUT: Duration = Duration::from_secs(180);
 const CRAWL_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// A kind of work with pages.
+/// A tool that works with pages.
 #[derive(Clone, Copy)]
 pub(crate) enum BrowserTool {
-    /// Several steps, one after the other.
+    /// Several steps, in order.
     Browse,
-    /// Pages of a site that lead to one another.
+    /// A crawl of linked pages of a site.
     Crawl,
-    /// All that there is to know first.
+    /// An overview of a page.
     Open,
-    /// A picture.
+    /// A screenshot.
     Screenshot,
     /// Elements by selector or text.
     Search,
@@ -121,7 +121,7 @@ impl Tool for BrowserTool {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            // Checked against the schema; the program reads them as they are.
+            // They were checked against the schema. The program receives them unchanged.
             let mut arguments: Value = call.arguments()?;
             fill_secrets(&mut arguments, call.context)?;
             let reply = call.context.browser.ask(self.name(), &arguments, &call);
@@ -140,7 +140,7 @@ impl Tool for BrowserTool {
     }
 }
 
-/// A failure. If a page could not be loaded, it comes with the hosts that the proxy refused meanwhile.
+/// Returns a failure. If a page could not be loaded, the text includes the hosts that the proxy has refused.
 fn failed(text: String, context: &ToolContext<'_>) -> Done {
     let refused = context.egress.map(|egress| egress.refused());
     match refused.unwrap_or_default().as_slice() {
@@ -151,8 +151,8 @@ fn failed(text: String, context: &ToolContext<'_>) -> Done {
     }
 }
 
-/// Puts the values of secrets in the places of their names, where something is typed. Only jobs that may reach
-/// nothing but named hosts send secrets.
+/// Replaces the names of secrets with their values in text that is typed. Only jobs whose network consists of
+/// named hosts send secrets.
 fn fill_secrets(arguments: &mut Value, context: &ToolContext<'_>) -> Result<(), ToolError> {
     let steps = arguments.get_mut("steps").and_then(Value::as_array_mut);
     for step in steps.into_iter().flatten() {
@@ -173,7 +173,7 @@ fn fill_secrets(arguments: &mut Value, context: &ToolContext<'_>) -> Result<(), 
     Ok(())
 }
 
-/// A picture that the program says it has made: the number of its step, and its file.
+/// A screenshot that the program reports: the number of its step, and its file.
 struct MadePicture {
     step: String,
     path: String,
@@ -195,7 +195,7 @@ fn screenshots(result: &Value) -> Vec<MadePicture> {
         .collect()
 }
 
-/// The pictures as far as they can be shown: one as it is, several on a sheet with the numbers of their steps.
+/// Returns the screenshots that can be shown: one alone, or several on a sheet with the numbers of their steps.
 async fn show(pictures: Vec<MadePicture>, call: &Call<'_>) -> Result<Vec<Media>, ToolError> {
     let workspace = call.context.workspace.clone();
     let reading = blocking(move || {

@@ -12,17 +12,17 @@ use worker_workspace::Spill;
 
 use crate::context::ToolContext;
 
-/// Something that a model may call.
+/// A tool that a model may call.
 pub trait Tool: Send + Sync {
-    /// The tool as the model sees it.
+    /// Returns the tool as the model sees it.
     fn spec(&self) -> ToolSpec;
 
-    /// The timeout of a call.
+    /// Returns the timeout of a call.
     fn timeout(&self, _: &ToolContext<'_>) -> Duration {
         Duration::from_secs(30)
     }
 
-    /// Whether a call changes nothing, so that several may run at once.
+    /// Whether a call changes nothing, so that several calls can run concurrently.
     fn is_read_only(&self) -> bool {
         false
     }
@@ -31,73 +31,74 @@ pub trait Tool: Send + Sync {
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>>;
 }
 
-/// One call.
+/// A call of a tool.
 pub struct Call<'a> {
-    /// The job's attempt that makes it.
+    /// The context of the attempt that makes the call.
     pub context: &'a ToolContext<'a>,
-    /// Its id in the transcript.
+    /// The id of the call in the transcript.
     pub id: &'a str,
-    /// Its place among the job's calls, from 1.
+    /// The number of the call in its job, from 1.
     pub number: u32,
     /// The arguments as the model wrote them.
     pub input: &'a Value,
-    /// Its timeout.
+    /// The timeout of the call.
     pub timeout: Duration,
-    /// The bytes of the files that the job has made outputs so far.
+    /// The number of bytes of all files that the job has made outputs so far.
     pub output_bytes: u64,
 }
 
 impl Call<'_> {
-    /// The arguments, typed.
+    /// Returns the arguments as a typed value.
     pub(crate) fn arguments<T: DeserializeOwned>(&self) -> Result<T, ToolError> {
         T::deserialize(self.input)
             .map_err(|error| ToolError::Reply(format!("the arguments are not valid: {error}")))
     }
 
-    /// The most bytes of a result that the model reads.
+    /// Returns the maximum number of bytes of a result that the model reads.
     pub(crate) fn shown_bytes(&self) -> usize {
         self.context.max_output_bytes
     }
 
-    /// A file for all of a result of which the model reads a part. `what` becomes a part of its name.
+    /// Creates a file for a whole result of which the model reads only a part. `what` becomes
+    /// a part of the file's name.
     pub(crate) fn spill(&self, what: &str) -> Spill {
         let name = format!("{}-{what}", self.number);
         let redactor = self.context.events.redactor();
         Spill::new(self.context.workspace.clone(), &name, redactor)
     }
 
-    /// The same for bytes that are no text.
+    /// Creates the same file for bytes that are not text.
     pub(crate) fn spill_bytes(&self, what: &str) -> Spill {
         let name = format!("{}-{what}", self.number);
         Spill::new(self.context.workspace.clone(), &name, None)
     }
 }
 
-/// A call that has run, with or without success.
+/// The result of a call that has run, with or without success.
 #[derive(Default)]
 pub struct Done {
-    /// What the model reads.
+    /// The text for the model.
     pub text: String,
-    /// Whether the model should take it for a failure.
+    /// Whether the model should treat the result as a failure.
     pub is_error: bool,
-    /// Whether its time ran out.
+    /// Whether the call timed out.
     pub timed_out: bool,
-    /// The exit code of the command that it ran.
+    /// The exit code of the command.
     pub exit_code: Option<i32>,
-    /// Whether there was more than what the model reads.
+    /// Whether the model reads only a part of the result.
     pub truncated: bool,
-    /// Whether the text is JSON whose parts were cut already: escapes may have doubled it since.
+    /// Whether the text is JSON whose parts were already cut. Escapes may have doubled its size since.
     pub is_cut_json: bool,
-    /// What the command that it ran took.
+    /// The resource usage of the command.
     pub usage: Option<CommandUsage>,
-    /// A file that it made an output.
+    /// The file that became an output.
     pub created: Option<AssetCreated>,
-    /// Images that the model looks at, as [`shown_image::encode`](worker_model::shown_image::encode) makes them.
+    /// Images for the model, in the form that [`shown_image::encode`](worker_model::shown_image::encode) returns.
     pub images: Vec<Media>,
 }
 
 impl Done {
-    /// A result that is nothing but text.
+    /// Creates a result that consists of text.
     pub(crate) fn text(text: String) -> Self {
         Self {
             text,
@@ -105,7 +106,7 @@ impl Done {
         }
     }
 
-    /// A failure that the model is told about.
+    /// Creates a failure whose text the model reads.
     pub fn error(text: String) -> Self {
         Self {
             text,
@@ -115,30 +116,30 @@ impl Done {
     }
 }
 
-/// A call that has not run.
+/// The error of a call that has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// A person denied it, or it was not approved.
+    /// The call was denied or not approved.
     #[error("{0}")]
     Denied(String),
     /// An error that the model can fix.
     #[error("{0}")]
     Reply(String),
-    /// A bug in the tool. The attempt goes on, because the next call may work.
+    /// A bug in the tool. The attempt continues, because the next call may work.
     #[error("a tool panicked")]
     Panicked,
-    /// An internal error: the attempt ends.
+    /// An internal error. The attempt ends.
     #[error("a tool failed")]
     Abort(#[source] anyhow::Error),
 }
 
-/// Runs blocking work on a thread for that.
+/// Runs blocking work on a thread that may block.
 pub async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, ToolError> {
     match tokio::task::spawn_blocking(work).await {
         Ok(done) => Ok(done),
-        // The executor makes a result of it, as of any other.
+        // The executor turns a panic into a result.
         Err(error) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
         Err(error) => Err(ToolError::Abort(error.into())),
     }

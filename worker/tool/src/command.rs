@@ -1,4 +1,4 @@
-//! A command that a model wrote: its time, its output and its end.
+//! A command that a model wrote: its time limit, its output and its end.
 
 use std::time::{Duration, Instant};
 
@@ -12,12 +12,12 @@ use worker_sandbox::{CommandEnd, LaunchError, Limit, RunningCommand};
 use worker_workspace::{HeadTail, HeadTailBuffer, TextStream};
 use worker_workspace::{Spill, Spilled};
 
-/// The limits of a command beside those of its sandbox.
+/// The limits of a command in addition to those of its sandbox.
 #[derive(Clone, Copy)]
 pub(crate) struct CommandLimits {
-    /// Wall time.
+    /// The wall-clock time.
     pub timeout: Duration,
-    /// Bytes of each stream that are kept.
+    /// The number of bytes of each stream that are kept.
     pub output_bytes: usize,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct CommandLimits {
 #[derive(Debug)]
 pub(crate) struct FinishedCommand {
     pub ended: CommandEnd,
-    /// Whether it was killed when its time ran out.
+    /// Whether the command was killed when its time ran out.
     pub timed_out: bool,
     pub stdout: StreamOutput,
     pub stderr: StreamOutput,
@@ -36,15 +36,15 @@ pub(crate) struct FinishedCommand {
 #[derive(Debug)]
 pub(crate) struct StreamOutput {
     pub shown: HeadTail,
-    /// Where all of it is, if more was printed than is shown.
+    /// The file with the whole output, if more was printed than is shown.
     pub whole: Option<Spilled>,
 }
 
 /// The sinks of live and complete output.
 pub(crate) struct OutputSinks {
-    /// Those who watch.
+    /// The channel for live output.
     pub live: mpsc::Sender<OutputChunk>,
-    /// What keeps more than is shown.
+    /// The files for output that is larger than is shown.
     pub stdout: Spill,
     pub stderr: Spill,
 }
@@ -52,13 +52,13 @@ pub(crate) struct OutputSinks {
 /// A piece of live output.
 pub(crate) type OutputChunk = (OutputStream, String);
 
-/// The most that a command may print on either stream; then it is killed.
+/// The maximum number of bytes that a command may print on either stream. Beyond it, the command is killed.
 pub(crate) const MAX_OUTPUT_BYTES: u64 = 256 * 1024 * 1024;
-/// What a dead command printed is in the pipes already.
+/// The time for reading the output that is still in the pipes after the end of a command.
 const DRAIN_GRACE: Duration = Duration::from_millis(200);
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Follows a command that was started to its end.
+/// Follows a started command to its end.
 pub(crate) async fn follow(
     running: &mut RunningCommand,
     limits: CommandLimits,
@@ -113,7 +113,7 @@ pub(crate) async fn follow(
     })
 }
 
-/// It printed more than a command may.
+/// The command printed more than it may.
 struct TooMuchOutput;
 
 struct OutputReader {
@@ -123,7 +123,7 @@ struct OutputReader {
     spill: Spill,
     text: TextStream,
     live: mpsc::Sender<OutputChunk>,
-    /// What is shown live is capped like what is kept.
+    /// The remaining bytes of live output, which has the same limit as the output that is kept.
     live_bytes: usize,
     is_spilling: bool,
 }
@@ -189,7 +189,7 @@ impl OutputReader {
 
 async fn show(live: &mpsc::Sender<OutputChunk>, stream: OutputStream, text: String) {
     if !text.is_empty() {
-        // Nobody may be listening.
+        // There may be no listener.
         let _ = live.send((stream, text)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The context of a tool call: everything of an attempt that tools use.
+//! The context of a tool call: the parts of an attempt that tools use.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -22,26 +22,26 @@ use crate::browser::KeptBrowser;
 
 /// The folder of a skill's files in the workspace.
 pub const SKILL_FOLDER: &str = "skill";
-/// The folder of a skill's programs, which its commands find before others of the same name.
+/// The folder of a skill's programs. Commands find them before other programs of the same name.
 pub const PROGRAMS_FOLDER: &str = "skill/bin";
 
-/// Another worker has the job, or the job has ended: nothing that this worker writes takes effect.
+/// Another worker has the job, or the job has ended. Nothing that this worker writes takes effect.
 #[derive(Debug, thiserror::Error)]
 #[error("the lease is lost")]
 pub struct LeaseLost;
 
 /// The event log of an attempt.
 pub trait EventSink: Send + Sync {
-    /// Appends an event after those before it, and does not wait until it is committed.
+    /// Appends an event after all earlier ones, without waiting for the commit.
     fn append(&self, event: EventData) -> BoxFuture<'_, ()>;
 
-    /// Appends an event and waits until it and all events before it are committed.
+    /// Appends an event, and waits until it and all earlier events are committed.
     fn commit(&self, event: EventData) -> BoxFuture<'_, Result<(), LeaseLost>>;
 
-    /// The redactor of the job's secrets; `None` if the job has no secrets.
+    /// Returns the redactor of the job's secrets, or `None` if the job has no secrets.
     fn redactor(&self) -> Option<Arc<Redactor>>;
 
-    /// The text without the job's secrets.
+    /// Returns the text without the job's secrets.
     fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         match self.redactor() {
             Some(redactor) => redactor.redact(text),
@@ -50,7 +50,7 @@ pub trait EventSink: Send + Sync {
     }
 }
 
-/// Everything of an attempt that tools use.
+/// The parts of an attempt that tools use.
 pub struct ToolContext<'a> {
     /// The job, for log lines and stored outputs.
     pub job: JobId,
@@ -64,9 +64,9 @@ pub struct ToolContext<'a> {
     pub sandbox: &'a Sandbox,
     /// The browser of the attempt.
     pub browser: KeptBrowser,
-    /// Permits for commands that run at the same time on this worker.
+    /// Permits for concurrent commands on this worker.
     pub command_permits: &'a Semaphore,
-    /// The hosts that commands may reach; `None` for no network.
+    /// The hosts that commands may reach, or `None` for no network.
     pub egress: Option<&'a Arc<Egress>>,
     /// The network that the skill or agent declares.
     pub network: &'a Network,
@@ -74,7 +74,7 @@ pub struct ToolContext<'a> {
     pub secrets: &'a JobSecrets,
     /// The HTTP clients of tools.
     pub web: &'a WebClients,
-    /// The model, for whether it takes images.
+    /// The model, which determines whether images are shown.
     pub model: &'a dyn LanguageModel,
     /// The event log of the attempt.
     pub events: &'a dyn EventSink,
@@ -84,10 +84,10 @@ pub struct ToolContext<'a> {
     pub pool: &'a Pool,
     /// Whether the files of a skill are in the workspace.
     pub has_skill_files: bool,
-    /// Whether the skill brings programs of its own.
+    /// Whether the skill contains programs of its own.
     pub has_programs: bool,
-    /// The longest that a command may run.
+    /// The maximum duration of a command.
     pub command_timeout: Duration,
-    /// The most bytes of one result that the model reads.
+    /// The maximum number of bytes of one result that the model reads.
     pub max_output_bytes: usize,
 }

@@ -1,4 +1,4 @@
-//! Tools that ask databases.
+//! Tools that query databases.
 
 mod rows;
 mod sqlite;

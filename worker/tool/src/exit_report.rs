@@ -1,4 +1,4 @@
-//! The exit report of a program that ran beside the job's commands: how it ended, and the end of its standard error.
+//! The exit report of a program that ran beside the job's commands: its exit, and parts of its standard error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,14 +13,13 @@ use worker_sandbox::{CommandEnd, LaunchError};
 use worker_workspace::{HeadTailBuffer, TextStream};
 use worker_workspace::{Redactor, Tail};
 
-/// The most bytes of its standard error in the report.
+/// The maximum number of bytes of standard error in the report.
 const MAX_WORDS_BYTES: usize = 2000;
 const CHUNK_BYTES: usize = 16 * 1024;
-/// Its output ends a moment before it is known how it ended.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// The maximum wait for a report. The output of a program ends shortly before its exit is known.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Reads what a program says on standard error to its end, and returns what is told of it: the first and the last,
-/// without secrets.
+/// Reads a program's standard error to its end. Returns its head and tail, without secrets.
 pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>) -> String {
     let mut words = HeadTailBuffer::new(MAX_WORDS_BYTES);
     let (mut text, mut tail) = (TextStream::default(), Tail::default());
@@ -29,7 +28,7 @@ pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>
     while let Ok(count @ 1..) = stderr.read(&mut chunk).await {
         left = left.saturating_sub(count as u64);
         if left == 0 {
-            // With nobody to read it, the program ends when it writes more.
+            // Nothing reads the pipe from now on, so the program ends when it writes more.
             break;
         }
         let heard = text.push(&chunk[..count]);
@@ -44,26 +43,26 @@ pub(super) async fn listen(mut stderr: Receiver, redactor: Option<Arc<Redactor>>
     words.finish().text.trim().to_owned()
 }
 
-/// The exit report, for people.
+/// Returns the exit report, for people.
 pub(super) fn write(ended: Result<CommandEnd, LaunchError>, words: &str) -> String {
     let how = match ended {
         Err(error) => format!("could not be run: {error}"),
         Ok(ended) => match (ended.limit, ended.exit_code) {
-            (Some(limit), _) => format!("was ended at a limit ({limit:?})"),
+            (Some(limit), _) => format!("was stopped at a limit ({limit:?})"),
             (None, Some(code)) => format!("ended with exit code {code}"),
-            (None, None) => "was ended".to_owned(),
+            (None, None) => "was stopped".to_owned(),
         },
     };
     if words.is_empty() {
         how
     } else {
-        format!("{how}; it said: {words}")
+        format!("{how}; stderr: {words}")
     }
 }
 
-/// The exit report of a program, once it has ended.
+/// Returns the exit report of a program after its end, or `None` if it does not end in time.
 pub(super) async fn read(mut written: watch::Receiver<Option<String>>) -> Option<String> {
-    let waiting = timeout(PATIENCE, written.wait_for(Option::is_some));
+    let waiting = timeout(TIMEOUT, written.wait_for(Option::is_some));
     let written = waiting.await.ok()?.ok()?;
     written.clone()
 }

@@ -1,5 +1,4 @@
-//! Tools for the files of the workspace. They go through its own descriptor, never by a path that was
-//! checked before.
+//! Tools for the files of the workspace. They use the workspace's own descriptor, never a path that was checked before.
 
 mod edit;
 mod list;
@@ -16,7 +15,7 @@ pub(super) use write::FileWrite;
 use crate::call::ToolError;
 use worker_workspace::AccessError;
 
-/// Tells the model why a path cannot be used for that.
+/// Returns an error that tells the model why a path cannot be used for the purpose.
 pub(super) fn explain(path: &str, purpose: &str, error: &AccessError) -> ToolError {
     let path = path.trim();
     let remedy = match error {

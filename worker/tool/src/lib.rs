@@ -1,4 +1,4 @@
-//! Tools that a model may call: those of Skillet, and those of MCP servers.
+//! Tools that a model may call: built-in tools, and those of MCP servers.
 
 mod browser;
 mod call;
@@ -35,7 +35,7 @@ use set_output::SetOutput;
 use shell::ShellExec;
 use web::{HttpRequest, WebFetch};
 
-/// The tool of that name, for a job that may send those secrets.
+/// Returns the tool with this name, for a job that may send these secrets.
 pub fn open(name: ToolName, secrets: &[SecretNeed]) -> Box<dyn Tool> {
     match name {
         ToolName::ShellExec => Box::new(ShellExec),

@@ -1,4 +1,4 @@
-//! The tool `look_at`: files as the model sees them, in images.
+//! The tool `look_at`, which shows files to the model as images.
 
 mod attached;
 mod blank;
@@ -31,9 +31,9 @@ use crate::call::{Call, Done, Tool, ToolError, blocking};
 use crate::context::ToolContext;
 use crate::file::explain;
 
-/// The longest edge of a page before it is put on a contact sheet.
+/// The longest edge of a page before it is placed on a contact sheet.
 const SHEET_EDGE: u32 = 900;
-/// LibreOffice may need a minute for its first document.
+/// The timeout of a call. LibreOffice may need a minute for its first document.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Shows files of the workspace.
@@ -53,11 +53,11 @@ struct LookArguments {
     width: Option<u32>,
 }
 
-/// A file of the workspace that the model looks at.
+/// A file of the workspace that is shown to the model.
 struct LookedAt {
     content_type: String,
     source: LookSource,
-    /// The content of an image that is read here.
+    /// The content of an image that needs no program.
     content: Option<Bytes>,
 }
 
@@ -105,22 +105,22 @@ impl Tool for LookAt {
     }
 }
 
-/// Finds out what a file is, and reads it if it is an image.
+/// Determines the type of a file, and reads the file if it is an image.
 async fn inspect(path: &str, call: &Call<'_>) -> Result<LookedAt, ToolError> {
     let workspace = call.context.workspace.clone();
     let path = path.to_owned();
     let inspecting = blocking(move || {
         let opened = workspace.open_file(&path);
-        let (mut file, size) = opened.map_err(|error| explain(&path, "looked at", &error))?;
-        let failed = |error: std::io::Error| explain(&path, "looked at", &error.into());
+        let (mut file, size) = opened.map_err(|error| explain(&path, "displayed", &error))?;
+        let failed = |error: std::io::Error| explain(&path, "displayed", &error.into());
         let mut content = Vec::new();
         let head = (&mut file).take(HEAD_BYTES as u64);
         { head }.read_to_end(&mut content).map_err(failed)?;
         let content_type = content_type_of(&path, &content);
         let Some(source) = LookSource::of(&content_type) else {
             let text = format!(
-                "`{path}` shows nothing to look at: it is {content_type}, {size} bytes. Images, PDF, office documents, \
-                 HTML pages, texts, tables, EPUB books, fonts, films and sounds do"
+                "`{path}` cannot be displayed: it is {content_type}, {size} bytes. This tool displays images, PDF, \
+                 office documents, HTML pages, texts, tables, EPUB books, fonts, films and sounds"
             );
             return Err(ToolError::Reply(text));
         };
@@ -148,7 +148,7 @@ async fn inspect(path: &str, call: &Call<'_>) -> Result<LookedAt, ToolError> {
 }
 
 impl RenderedFile {
-    /// An image, which is one page that needs no program.
+    /// Creates the result for an image, which is one page and needs no program.
     fn picture(content: Bytes) -> Self {
         let page = RenderedPage {
             label: "1".to_owned(),
@@ -166,7 +166,7 @@ impl RenderedFile {
     }
 }
 
-/// Makes the result: one image, and what was measured.
+/// Creates the result: one image, and the measurements.
 async fn show(
     asked: LookArguments,
     source: LookSource,
@@ -197,7 +197,7 @@ async fn show(
     })
 }
 
-/// Decodes a page, measures it, and makes it small.
+/// Decodes a page, measures it, and scales it down.
 fn measure(
     page: &RenderedPage,
     content: Bytes,
@@ -232,7 +232,7 @@ fn measure(
     Ok((facts.join("\n  "), shown))
 }
 
-/// What is said of the whole file.
+/// Returns the lines about the whole file.
 fn heading(path: &str, report: &RenderReport, count: usize) -> Vec<String> {
     let RenderReport {
         unit, total, notes, ..
@@ -246,5 +246,5 @@ fn heading(path: &str, report: &RenderReport, count: usize) -> Vec<String> {
 }
 
 fn not_shown(path: &str, error: &NoPicture) -> ToolError {
-    ToolError::Reply(format!("`{path}` cannot be looked at: {error}"))
+    ToolError::Reply(format!("`{path}` cannot be displayed: {error}"))
 }

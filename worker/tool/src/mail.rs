@@ -1,5 +1,5 @@
-//! Tools for mail. A program in the sandbox speaks to the servers and reads the mails, because mails are not trusted.
-//! It reaches the job's own servers and no others.
+//! Tools for mail. A program in the sandbox connects to the servers and reads the mails, because mails are not
+//! trusted. It can reach only the job's own servers.
 
 use std::time::Duration;
 

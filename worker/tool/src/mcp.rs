@@ -1,8 +1,8 @@
-//! The MCP servers of an attempt: they begin with it, and nothing of them is left when it ends.
+//! The MCP servers of an attempt, which start with the attempt and end with it.
 //!
-//! `program` runs one in the job's sandbox, `service` asks one by HTTP, both through rmcp. What either sends is not
-//! trusted: `response_only_transport` passes nothing but responses, `tool_import` selects the tools that a model gets,
-//! `schema` the schemas that are checked here.
+//! `program` runs a server in the job's sandbox, and `service` calls one by HTTP, both through rmcp. The messages of
+//! a server are not trusted: `response_only_transport` passes only responses, `tool_import` selects the tools for the
+//! model, and `schema` selects the schemas that are checked here.
 
 mod connection;
 mod limited_reader;
@@ -30,12 +30,12 @@ use tool_import::Room;
 
 use crate::context::ToolContext;
 
-/// The time in which a server has to start and list its tools.
+/// The timeout for a server to start and list its tools.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
-/// The words of a failed start that a job's error has.
+/// The maximum number of bytes of the message about a failed start in a job's error.
 const MAX_TROUBLE_BYTES: usize = 4000;
 
-/// The servers of an attempt. All of them go when this is dropped.
+/// The servers of an attempt. Dropping this ends all of them.
 pub struct Servers {
     servers: Vec<ConnectedServer>,
 }
@@ -85,11 +85,11 @@ async fn start(
         Ok(Err(trouble)) => trouble,
         Err(_) => {
             let seconds = START_TIMEOUT.as_secs();
-            format!("it has not said within {seconds} s which tools it has")
+            format!("it did not list its tools within {seconds} s")
         }
     };
     let message = format!("the MCP server `{name}` did not start: {trouble}");
-    // Before it is cut: half of a value could not be recognised.
+    // Redacted before it is cut, because half of a value would not be recognised.
     let mut message = context.events.redact(&message).into_owned();
     message.truncate(message.floor_char_boundary(MAX_TROUBLE_BYTES));
     Err(JobErrorCode::McpServerUnavailable.with(message))

@@ -1,4 +1,4 @@
-//! The start of programs that run beside the job's commands, confined like any of them.
+//! The start of programs that run beside the job's commands and are confined like them.
 
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ pub(super) struct ProgramPipes {
     pub(super) output: Receiver,
 }
 
-/// Starts it. It runs for as long as the attempt may, so it takes no place among the commands: those of its own
-/// job would wait for it to end. An error is for people.
+/// Starts a program. It may run as long as the attempt, so it takes no permit of a command: otherwise the commands of
+/// its own job would wait for its end. An error is a message for people.
 pub(super) async fn start(
     script: &str,
     environment: Vec<(String, String)>,
@@ -43,8 +43,8 @@ pub(super) async fn start(
         .sandbox
         .start(command, context.workspace.job_directory());
     let mut running = running.await.map_err(|error| {
-        tracing::error!(job = %context.job, %error, "a sandbox for a program could not be made");
-        "its sandbox could not be made".to_owned()
+        tracing::error!(job = %context.job, %error, "a sandbox for a program could not be created");
+        "its sandbox could not be created".to_owned()
     })?;
     let (output, stderr) = running.take_output();
     let input = running.take_input().ok_or("it has no input")?;
@@ -78,7 +78,7 @@ async fn supervise(
         (ended, words) = ending => {
             written.send_replace(Some(exit_report::write(ended, &words)));
         }
-        // It never ends by itself.
+        // Serving never ends by itself.
         () = serving => {}
     }
 }

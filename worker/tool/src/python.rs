@@ -1,4 +1,4 @@
-//! Python programs of ours that run in the sandbox, because what they read is not trusted.
+//! Built-in Python programs. They run in the sandbox, because their input is not trusted.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::call::{Call, Done, ToolError};
 use crate::command::{CommandLimits, FinishedCommand};
 use crate::shell;
 
-/// Runs a program on the arguments of a call. What it prints is the result; what it says on standard error when it
-/// fails is told to the model.
+/// Runs a program on the arguments of a call. Its standard output is the result. If it fails, the model
+/// receives its standard error.
 pub(super) async fn run(
     program: &str,
     arguments: &impl Serialize,
@@ -27,7 +27,7 @@ pub(super) async fn finish(
     timeout: Duration,
     call: &Call<'_>,
 ) -> Result<FinishedCommand, ToolError> {
-    // A file, for they may be longer than an argument may be.
+    // A file, because the arguments may be longer than a command-line argument may be.
     let mut file = call.spill_bytes("arguments.json");
     file.push(json(arguments).as_bytes()).await;
     let Some(file) = file.finish().await else {
@@ -70,23 +70,23 @@ fn json(arguments: &impl Serialize) -> String {
     serde_json::to_string(arguments).expect("arguments have string keys")
 }
 
-/// A text between single quotes of a shell.
+/// Escapes a text for single quotes of a shell.
 fn quoted(text: &str) -> String {
     text.replace('\'', r"'\''")
 }
 
-/// What the model is told of a program that failed; `None` if it did not.
+/// Returns the error of a program for the model, or `None` if the program did not fail.
 pub(super) fn failure(finished: &FinishedCommand, timeout: Duration) -> Option<Done> {
     if finished.ended.exit_code == Some(0) && !finished.timed_out {
         return None;
     }
     let words = finished.stderr.shown.text.trim();
     let text = match words.lines().last() {
-        _ if finished.timed_out => format!("it was given up after {} s", timeout.as_secs()),
-        // Of what Python says when it fails by itself, the last line says most.
+        _ if finished.timed_out => format!("it was stopped after {} s", timeout.as_secs()),
+        // The last line of a Python traceback says the most.
         Some(last) if words.contains("Traceback") => format!("it failed: {last}"),
         Some(_) => words.to_owned(),
-        None => "it failed without a word".to_owned(),
+        None => "it failed without an error message".to_owned(),
     };
     Some(Done {
         timed_out: finished.timed_out,

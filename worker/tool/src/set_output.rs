@@ -17,12 +17,12 @@ use crate::call::{Call, Done, Tool, ToolError};
 use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
-/// The largest output.
+/// The maximum size of an output.
 const MAX_BYTES: u64 = 100 * 1024 * 1024;
-/// The most bytes that a job may make outputs, also of files that it replaces: as many as all outputs may have that it
-/// ends with.
+/// The maximum number of bytes of all files that a job makes outputs, including files that are replaced later. It is
+/// also the maximum size of the final outputs of a job.
 const MAX_TOTAL_BYTES: u64 = 50 * MAX_BYTES;
-/// How long the store may take for a file.
+/// The timeout for storing a file.
 const STORE_TIMEOUT: Duration = Duration::from_secs(5 * 60);
 
 /// Makes a file of the workspace an output of the job.
@@ -86,10 +86,10 @@ impl Tool for SetOutput {
     }
 }
 
-/// Why a file is no output.
+/// The reason why a file did not become an output.
 enum OutputRefusal {
     File(AssetRejection),
-    /// With it, the job's outputs would be too large together.
+    /// With this file, all outputs of the job would be too large.
     TotalTooLarge,
 }
 
@@ -99,7 +99,7 @@ impl From<AssetRejection> for OutputRefusal {
     }
 }
 
-/// Copies the open file, so that what is checked is what is stored. What is refused leaves nothing in the store.
+/// Copies the open file, so that the content that is checked is stored. A refused file leaves nothing in the store.
 async fn store(
     call: &Call<'_>,
     path: &str,
@@ -116,7 +116,7 @@ async fn store(
     }
     let log = call.context.events;
     let path = log.redact(path);
-    // A plain name leaves out what may have stood between the letters of a value.
+    // A plain name has no characters that could have separated the letters of a secret.
     let name = file_name(&log.redact(&file_name(&path)));
     let mut upload = call.context.assets.upload();
     let head = (&mut file).take(HEAD_BYTES as u64);
@@ -125,7 +125,7 @@ async fn store(
     if upload.size() == 0 {
         return Ok(Err(AssetRejection::Empty.into()));
     }
-    // It may have grown since it was looked at.
+    // The file may have grown since its size was read.
     let rest = file.take(MAX_BYTES + 1 - upload.size());
     upload.push_all(rest).await.map_err(ToolError::Abort)?;
     let abort = |error: anyhow::Error| ToolError::Abort(error);
@@ -151,7 +151,7 @@ async fn store(
 }
 
 impl OutputRefusal {
-    /// As the log has it.
+    /// Returns the reason for the log.
     fn reason(&self) -> AssetRejection {
         match self {
             Self::File(reason) => *reason,
@@ -159,13 +159,13 @@ impl OutputRefusal {
         }
     }
 
-    /// As the model reads it.
+    /// Returns the reason for the model.
     fn explain(&self, path: &str) -> String {
         match self {
             Self::File(reason) => explain(*reason, path),
             Self::TotalTooLarge => format!(
-                "with {path}, the outputs of this job, with those that were replaced, would have more than \
-                 {MAX_TOTAL_BYTES} bytes together, the most that they may have"
+                "with {path}, the outputs of this job, including replaced ones, would exceed the limit of \
+                 {MAX_TOTAL_BYTES} bytes"
             ),
         }
     }
@@ -176,13 +176,13 @@ fn explain(reason: AssetRejection, path: &str) -> String {
         AssetRejection::Missing => format!("there is no file {path} in the workspace"),
         AssetRejection::Empty => format!("{path} is empty"),
         AssetRejection::TooLarge => {
-            format!("{path} is larger than {MAX_BYTES} bytes, the most that an output may have")
+            format!("{path} is larger than {MAX_BYTES} bytes, the limit of an output")
         }
         AssetRejection::Outside => {
             format!("{path} is not in the workspace: copy the file there first")
         }
         AssetRejection::NotAFile => {
-            format!("{path} is not a regular file of its own: copy it first")
+            format!("{path} is not a regular file, or has more than one hard link: copy it first")
         }
     }
 }

@@ -16,21 +16,21 @@ use crate::command::{self, CommandLimits, FinishedCommand, OutputSinks};
 use crate::context::{PROGRAMS_FOLDER, ToolContext};
 use worker_sandbox::LaunchError;
 
-/// The longest script: the kernel hands a program no longer argument (execve(2), `MAX_ARG_STRLEN`).
+/// The maximum size of a script. The kernel limits the length of an argument (execve(2), `MAX_ARG_STRLEN`).
 const MAX_SCRIPT_BYTES: usize = 128 * 1024 - 1;
-/// The longest that the variable with the parameters may be, for the same reason.
+/// The maximum size of the parameters in a variable, for the same reason.
 const MAX_PARAMETERS_BYTES: usize = 64 * 1024;
-/// Pieces of live output on their way to the log.
+/// The number of pieces of live output that can wait for the log.
 const LIVE_PIECES: usize = 16;
 
-/// What the tool says of every call.
+/// The part of the tool description that applies to every call.
 const ABOUT: &str = "Each call is a new shell: the working directory and variables do not carry over, files do. Nothing \
                      is on standard input, and processes left in the background end with the call. The result is \
                      JSON: success, exit_code, stdout, stderr, duration_ms, truncated, and a note if something stands \
                      out. Of long output the head and the tail are shown, and the note names the file that has all of \
                      it.";
 
-/// Runs a script by bash and tells the model what came of it.
+/// Runs a script with bash. Returns the result for the model.
 async fn run(script: &str, timeout: Duration, call: &Call<'_>) -> Result<Done, ToolError> {
     let limits = CommandLimits {
         timeout,
@@ -40,7 +40,7 @@ async fn run(script: &str, timeout: Duration, call: &Call<'_>) -> Result<Done, T
     Ok(reply::done(&finished, timeout, call))
 }
 
-/// Runs a script by bash.
+/// Runs a script with bash.
 pub(super) async fn run_with(
     script: &str,
     limits: CommandLimits,
@@ -57,11 +57,11 @@ pub(super) async fn run_with(
     finished.map_err(|error| ToolError::Abort(error.into()))
 }
 
-/// Bash cannot be given everything.
+/// Checks that bash can receive the script.
 fn check(script: &str) -> Result<(), ToolError> {
     let refused = |text: &str| Err(ToolError::Reply(text.to_owned()));
     if script.contains('\0') {
-        return refused("the command was not run: it has a NUL byte, which no command can have");
+        return refused("the command was not run: it contains a NUL byte, which is not allowed");
     }
     if script.len() > MAX_SCRIPT_BYTES {
         return refused(
@@ -71,14 +71,15 @@ fn check(script: &str) -> Result<(), ToolError> {
     Ok(())
 }
 
-/// The parameters of a job as its skill's programs find them: JSON in a variable, unless no variable can hold them.
+/// Returns the parameters of a job for its skill's programs, as JSON in a variable. `None` if
+/// they are too large for one.
 fn parameters(context: &ToolContext<'_>) -> Option<(String, String)> {
     let parameters = Value::Object(context.parameters.clone()).to_string();
     let is_known = context.has_skill_files && parameters.len() <= MAX_PARAMETERS_BYTES;
     is_known.then(|| ("SKILLET_PARAMETERS".to_owned(), parameters))
 }
 
-/// Runs it to its end, its output going to the log as it comes.
+/// Runs a script to its end. Its output goes to the log as it arrives.
 async fn follow(
     script: &str,
     limits: CommandLimits,
@@ -123,7 +124,7 @@ async fn follow(
         None => follow.await,
         Some(egress) => tokio::select! {
             finished = follow => finished,
-            // It never ends by itself.
+            // Serving never ends by itself.
             () = egress.serve(listeners) => Err(std::io::Error::from(std::io::ErrorKind::NotConnected).into()),
         },
     }

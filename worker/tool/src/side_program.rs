@@ -3,9 +3,9 @@
 use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 
-/// A program that runs. It dies when this is dropped.
+/// A running program. Dropping this ends the program.
 pub(super) struct SideProgram {
-    /// How it ended, once it has.
+    /// The exit report, after the program has ended.
     pub(super) exit_report: watch::Receiver<Option<String>>,
     pub(super) _supervising: AbortOnDropHandle<()>,
 }

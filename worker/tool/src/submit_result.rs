@@ -1,4 +1,4 @@
-//! The tool that hands over the structured result of a job.
+//! The tool that submits the structured result of a job.
 
 use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
@@ -7,10 +7,10 @@ use worker_model::ToolSpec;
 
 use crate::call::{Call, Done, Tool, ToolError};
 
-/// Keywords that providers refuse at the top of a tool's arguments.
+/// Keywords that providers reject at the top level of a tool's arguments.
 const COMBINATIONS: [&str; 6] = ["allOf", "anyOf", "oneOf", "not", "if", "enum"];
 
-/// Hands over the structured result of a job.
+/// The tool that submits the structured result of a job.
 #[derive(Clone, Debug)]
 pub struct SubmitResult {
     schema: Schema,
@@ -19,10 +19,10 @@ pub struct SubmitResult {
 }
 
 impl SubmitResult {
-    /// Its name. No skill or agent can name it: a job has it because of its output schema.
+    /// The name of the tool. No skill or agent can request it: a job has it because of its output schema.
     pub const NAME: &'static str = "submit_result";
 
-    /// The tool for results that match a schema.
+    /// Creates the tool for results that match a schema.
     pub fn new(schema: Schema) -> Self {
         let source = schema.as_value();
         let is_object = source["type"] == "object";
@@ -30,7 +30,7 @@ impl SubmitResult {
         Self { schema, is_wrapped }
     }
 
-    /// The schema of the arguments as far as a call is refused without it.
+    /// Returns the minimal schema of the arguments. A call that does not match it is refused.
     pub fn arguments(&self) -> Schema {
         let required = if self.is_wrapped {
             json!(["result"])
@@ -41,7 +41,7 @@ impl SubmitResult {
         schema.expect("it is a valid schema")
     }
 
-    /// The result in the arguments of a call. An error lists what is wrong with it.
+    /// Returns the result in the arguments of a call. An error lists the faults of the result.
     pub fn result(&self, arguments: &Value) -> Result<Value, String> {
         let result = if self.is_wrapped {
             &arguments["result"]
@@ -51,14 +51,14 @@ impl SubmitResult {
         check(&self.schema, result)
     }
 
-    /// The result in a message. An error lists what is wrong with it.
+    /// Returns the result in a message. An error lists the faults of the result.
     pub fn result_in_text(&self, text: &str) -> Result<Value, String> {
         let value = serde_json::from_str(without_fence(text))
             .map_err(|error| format!("- it is not JSON: {error}"))?;
         check(&self.schema, &value)
     }
 
-    /// The schema of results as JSON.
+    /// Returns the schema of results as JSON.
     pub fn schema(&self) -> &Value {
         self.schema.as_value()
     }
@@ -101,7 +101,7 @@ impl Tool for SubmitResult {
     }
 }
 
-/// Checks a value, or the JSON in it if it is a text that does not match: models sometimes encode twice.
+/// Checks a value. If it is a text that does not match, checks the JSON in it, because models sometimes encode twice.
 fn check(schema: &Schema, value: &Value) -> Result<Value, String> {
     let faults = match schema.check(value) {
         Ok(()) => return Ok(value.clone()),
@@ -120,7 +120,7 @@ fn check(schema: &Schema, value: &Value) -> Result<Value, String> {
     Err(lines.collect::<Vec<_>>().join("\n"))
 }
 
-/// The content of a text that is one fenced block of Markdown; other texts as they are.
+/// Returns the content of a text that is one fenced block of Markdown. Other texts are returned unchanged.
 fn without_fence(text: &str) -> &str {
     let text = text.trim();
     let inner = text

@@ -1,4 +1,5 @@
-//! Tools that ask servers. Every address is judged, at every hop; a skill that names hosts gets no others.
+//! Tools that send requests to servers. Every address is checked, at every hop. A skill that names
+//! hosts can reach no others.
 
 mod body;
 mod fetch;
@@ -19,19 +20,19 @@ use crate::call::Call;
 use body::DecodedBody;
 use reach::Reach;
 
-/// The most of an answer that a tool of ours reads, unpacked.
+/// The maximum number of decoded bytes of a response that a built-in tool reads.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
-/// An answer to a tool of ours.
+/// A response to a built-in tool.
 pub(super) struct Got {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the body was longer than the maximum.
     pub(super) is_cut: bool,
 }
 
-/// Asks a host that the job may reach. An error is for the model.
+/// Requests a URL of a host that the job may reach. An error is for the model.
 pub(super) async fn get(call: &Call<'_>, url: Url, headers: HeaderMap) -> Result<Got, String> {
     let reach = Reach::of(call.context);
     reach.check(&url)?;
@@ -49,6 +50,6 @@ pub(super) async fn get(call: &Call<'_>, url: Url, headers: HeaderMap) -> Result
         })
     };
     let seconds = call.timeout.as_secs();
-    let late = |_| format!("the answer did not come within {seconds} s");
+    let late = |_| format!("there was no response within {seconds} s");
     timeout(call.timeout, asking).await.map_err(late)?
 }

@@ -1,8 +1,8 @@
-//! A buffer for the head and the tail of a stream, as much of it as a model should read.
+//! A buffer that keeps the head and the tail of a stream, as much as a model should read.
 
 use std::collections::VecDeque;
 
-/// Keeps the first and the last bytes of a stream, whatever its length.
+/// The first and the last bytes of a stream of any length.
 pub struct HeadTailBuffer {
     head: Vec<u8>,
     tail: VecDeque<u8>,
@@ -13,14 +13,14 @@ pub struct HeadTailBuffer {
 /// The kept text of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HeadTail {
-    /// Valid text without NULs, at most about the cap.
+    /// Valid text without NULs, of about the maximum size at most.
     pub text: String,
-    /// Whether something in the middle is missing.
+    /// Whether bytes in the middle are missing.
     pub truncated: bool,
 }
 
 impl HeadTailBuffer {
-    /// Keeps at most `cap` bytes.
+    /// Creates a buffer that keeps at most `cap` bytes.
     pub fn new(cap: usize) -> Self {
         Self {
             head: Vec::new(),
@@ -30,12 +30,12 @@ impl HeadTailBuffer {
         }
     }
 
-    /// Whether so many bytes more make it lose some.
+    /// Returns whether the buffer would lose bytes if `count` more were added.
     pub fn loses_with(&self, count: usize) -> bool {
         self.total + count as u64 > 2 * self.half as u64
     }
 
-    /// The kept bytes: all of them if none were lost.
+    /// Returns the kept bytes, which are all bytes if none were lost.
     pub fn kept(&self) -> Vec<u8> {
         self.head.iter().chain(&self.tail).copied().collect()
     }
@@ -51,7 +51,7 @@ impl HeadTailBuffer {
         self.tail.drain(..surplus);
     }
 
-    /// Ends the capture. What was cut is said between head and tail.
+    /// Ends the capture. If bytes are missing, a note between head and tail says how many.
     pub fn finish(self) -> HeadTail {
         let tail: Vec<u8> = self.tail.into();
         let missing = self.total - (self.head.len() + tail.len()) as u64;
@@ -61,7 +61,7 @@ impl HeadTailBuffer {
                 truncated: false,
             };
         }
-        // A character that the cut went through belongs to what is missing.
+        // A character that the cut split is left out.
         let head = self
             .head
             .utf8_chunks()
@@ -83,14 +83,14 @@ impl HeadTailBuffer {
     }
 }
 
-/// Turns the chunks of a stream into text as they come; a character that a chunk cuts waits for its rest.
+/// A decoder that turns the chunks of a stream into text. A character that is split between chunks waits for its rest.
 #[derive(Default)]
 pub struct TextStream {
     rest: Vec<u8>,
 }
 
 impl TextStream {
-    /// The text that is complete with this chunk.
+    /// Returns the text that is complete with this chunk.
     pub fn push(&mut self, bytes: &[u8]) -> String {
         self.rest.extend_from_slice(bytes);
         let last = self
@@ -104,13 +104,13 @@ impl TextStream {
         to_text(&std::mem::replace(&mut self.rest, rest))
     }
 
-    /// The text of what will never be complete.
+    /// Returns the remaining text, in which a character is incomplete.
     pub fn finish(&mut self) -> String {
         to_text(&std::mem::take(&mut self.rest))
     }
 }
 
-/// Text out of any bytes: invalid ones and NULs, which no database takes as text, become U+FFFD.
+/// Converts any bytes to text. Invalid bytes and NULs, which databases do not accept as text, become U+FFFD.
 pub fn to_text(bytes: &[u8]) -> String {
     clean(&String::from_utf8_lossy(bytes))
 }

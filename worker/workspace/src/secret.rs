@@ -1,4 +1,4 @@
-//! The secrets of a job: what its skill declares, opened for one attempt.
+//! The secrets of a job that its skill declares, opened for one attempt.
 
 mod event;
 mod form;
@@ -25,7 +25,7 @@ pub enum SecretsError {
     Database(#[from] db::Error),
 }
 
-/// A text that names secrets and cannot be filled.
+/// The reason why the secret placeholders of a text could not be filled.
 #[derive(Debug, thiserror::Error)]
 pub enum FillError {
     /// A placeholder is malformed.
@@ -34,19 +34,19 @@ pub enum FillError {
     /// The job has no secrets.
     #[error("this job has no secrets")]
     None,
-    /// The job has other secrets than the one named.
+    /// The job has other secrets, but none with this name.
     #[error("this job has no such secret; it has: {0}")]
     Absent(String),
 }
 
-/// The secrets of a job. It is handed these and no others.
+/// The secrets of a job. The job receives no others.
 #[derive(Default)]
 pub struct JobSecrets {
     values: Vec<(SecretName, SecretValue)>,
 }
 
 impl JobSecrets {
-    /// Loads what a skill declares and the tenant has.
+    /// Loads the secrets that a skill declares and the tenant has.
     pub async fn load(
         pool: &Pool,
         keys: Option<&MasterKeys>,
@@ -76,13 +76,13 @@ impl JobSecrets {
         })
     }
 
-    /// The variables in which commands of the job find them.
+    /// Returns the secrets as environment variables for commands of the job.
     pub fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
         let pairs = self.values.iter();
         pairs.map(|(name, value)| (name.as_str(), value.expose()))
     }
 
-    /// A text with values in the places of names. An error repeats no value.
+    /// Returns a text with the placeholders replaced by values. An error contains no value.
     pub fn fill(&self, text: &str) -> Result<String, FillError> {
         placeholder::fill(text, |name| {
             let mut values = self.environment();
@@ -100,7 +100,7 @@ impl JobSecrets {
         }
     }
 
-    /// The redactor of their values; `None` if there are none.
+    /// Returns the redactor of the values, or `None` if there are none.
     pub fn redactor(&self) -> Option<Arc<Redactor>> {
         let has_some = !self.values.is_empty();
         has_some.then(|| Arc::new(Redactor::new(self.environment())))
@@ -122,17 +122,17 @@ fn not_set(names: &[&str]) -> JobError {
 
 fn no_master_key() -> JobError {
     JobErrorCode::SecretUnavailable.with(
-        "the skill needs secrets, and the worker has no master key to open them with: its operator has to set \
-         SKILLET_MASTER_KEY to the one that the API has",
+        "the skill needs secrets, and the worker has no master key to decrypt them: its operator has to set \
+         SKILLET_MASTER_KEY to the value that the API has",
     )
 }
 
 fn not_opened(name: &SecretName, error: &OpenError) -> JobError {
     let remedy = match error {
         OpenError::UnknownKey { .. } => {
-            "its operator has to add that key to SKILLET_PREVIOUS_MASTER_KEYS, or you set the secret anew"
+            "its operator has to add that key to SKILLET_PREVIOUS_MASTER_KEYS, or you set the secret again"
         }
-        OpenError::Forged => "set it anew",
+        OpenError::Forged => "set the secret again",
     };
     let message = format!("the worker cannot open the secret {name}: {error}; {remedy}");
     JobErrorCode::SecretUnavailable.with(message)

@@ -1,4 +1,4 @@
-//! Outputs that are larger than what a model reads, kept whole in the workspace.
+//! Complete outputs that are too large for a model, kept as files of the workspace.
 
 use std::io;
 use std::sync::Arc;
@@ -10,12 +10,12 @@ use crate::head_tail_buffer::TextStream;
 use crate::secret::{Redactor, Tail};
 use crate::workspace::Workspace;
 
-/// The directory of such files.
+/// The directory of these files.
 const FOLDER: &str = ".skillet";
 const FOLDER_MODE: u32 = 0o755;
 const FILE_MODE: u32 = 0o644;
 
-/// A file of the workspace for the whole of an output. It is made with the first bytes.
+/// A file of the workspace for a complete output. It is created with the first bytes.
 pub struct Spill {
     workspace: Arc<Workspace>,
     path: String,
@@ -23,10 +23,10 @@ pub struct Spill {
     state: SpillState,
 }
 
-/// The file with the whole of an output.
+/// The file with a complete output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spilled {
-    /// The path from the workspace.
+    /// The path relative to the workspace.
     pub path: String,
     /// The size of the file.
     pub bytes: u64,
@@ -38,7 +38,7 @@ enum SpillState {
     Failed,
 }
 
-/// Keeps secrets out of what is written: unlike what a command does, this outlives the job's secrets.
+/// Redaction of the file. Unlike the running command, the file outlives the job's secrets.
 struct Cleaning {
     redactor: Arc<Redactor>,
     text: TextStream,
@@ -46,7 +46,8 @@ struct Cleaning {
 }
 
 impl Spill {
-    /// One of that name. With a redactor the file is text without secrets, or else it is every byte.
+    /// Creates a spill with this file name. With a redactor the file is text without secrets, otherwise it has every
+    /// byte.
     pub fn new(workspace: Arc<Workspace>, name: &str, redactor: Option<Arc<Redactor>>) -> Self {
         Self {
             workspace,
@@ -60,7 +61,7 @@ impl Spill {
         }
     }
 
-    /// Appends. If that fails there will be no file; the output goes on without.
+    /// Appends bytes. If that fails, there will be no file, and the output continues without it.
     pub async fn push(&mut self, bytes: &[u8]) {
         match &mut self.cleaning {
             None => self.write(bytes).await,
@@ -75,7 +76,7 @@ impl Spill {
         }
     }
 
-    /// Ends the file; `None` if there is none.
+    /// Ends the file. Returns `None` if there is none.
     pub async fn finish(mut self) -> Option<Spilled> {
         if let Some(Cleaning {
             redactor,
@@ -90,7 +91,7 @@ impl Spill {
             return None;
         };
         if let Err(error) = file.flush().await {
-            tracing::debug!(%error, path = self.path, "an output could not be kept whole");
+            tracing::debug!(%error, path = self.path, "the full output could not be stored");
             return None;
         }
         Some(Spilled {
@@ -118,8 +119,8 @@ impl Spill {
     }
 
     fn failed(&self, error: &io::Error) -> SpillState {
-        // The disk is full, or the job has a file of its own where ours should be.
-        tracing::debug!(%error, path = self.path, "an output cannot be kept whole");
+        // The disk is full, or the job has another file at this path.
+        tracing::debug!(%error, path = self.path, "the full output cannot be stored");
         SpillState::Failed
     }
 
@@ -128,7 +129,7 @@ impl Spill {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
             _ => {}
         }
-        // One of an attempt that was lost in the middle of the same call.
+        // A file from an attempt that was lost during the same tool call.
         match self.workspace.remove_file(&self.path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}

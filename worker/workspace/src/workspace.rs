@@ -1,4 +1,5 @@
-//! Files of a workspace. Every path that a model names is opened below its descriptor (openat2(2), `RESOLVE_BENEATH`).
+//! Files of a workspace. Every path that a model names is opened below the workspace's descriptor (openat2(2),
+//! `RESOLVE_BENEATH`).
 
 mod access;
 mod entry;
@@ -31,15 +32,15 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// An empty workspace in a directory of the job's own. Without an identity it belongs to the worker's user.
+    /// Returns an empty workspace in its own directory. Without an identity, it belongs to the worker's user.
     pub fn new(path: PathBuf, identity: Option<Identity>) -> Self {
         Self {
             directory: JobDirectory::new(path, identity),
         }
     }
 
-    /// The same, with packages that commands see: folders of this machine, each with `python` and `node`. What is in
-    /// an earlier one is found first.
+    /// Adds packages that commands can read: folders of this machine, each with `python` and `node`. Earlier packages
+    /// take precedence.
     pub fn with_packages(self, packages: Vec<PathBuf>) -> Self {
         Self {
             directory: self.directory.with_packages(packages),
@@ -56,12 +57,12 @@ impl Workspace {
         self.directory.exists()
     }
 
-    /// Its directory, created if necessary.
+    /// The directory of the workspace, created if necessary.
     fn directory(&self) -> io::Result<&File> {
         self.directory.workspace()
     }
 
-    /// Opens a regular file by its path from here, through no link. It may have other names.
+    /// Opens a regular file by its path in the workspace, without following links. The file may have hard links.
     fn open_own(&self, path: &str) -> io::Result<File> {
         let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let resolve = BENEATH.union(ResolveFlags::NO_SYMLINKS);
@@ -73,7 +74,7 @@ impl Workspace {
         }
     }
 
-    /// A path as models write it: relative, or absolute where the shell showed them where it is.
+    /// Converts a path that a model wrote to a relative path. It can be absolute, as the shell shows it.
     fn relative(&self, named: &str) -> PathBuf {
         let path = Path::new(named.trim());
         let inner = path
@@ -89,7 +90,7 @@ impl Workspace {
 
 const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS);
 
-/// A workspace that is there, for tests that fill it from outside.
+/// Returns a workspace whose directory exists, for tests that fill it from outside.
 #[cfg(test)]
 pub(crate) fn made(path: PathBuf) -> Workspace {
     let workspace = Workspace::new(path, None);

@@ -1,4 +1,4 @@
-//! The request for an agent: its fields, and its validation with all errors at once.
+//! The request to create or change an agent, and its validation. All errors are reported at once.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 use crate::problem::FieldError;
 use crate::v1::jobs::{HooksRequest, LimitsRequest, check_models, check_output_schema};
 
-/// The longest soul, and the longest instructions.
+/// The maximum size of the soul and of the instructions.
 const MAX_TEXT_BYTES: usize = 64 * 1024;
 const MAX_SECRETS: usize = 64;
 const MAX_SKILLS: usize = 32;
@@ -24,56 +24,58 @@ const MAX_SKILLS: usize = 32;
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PutAgent {
-    /// Who it is: the beginning of the system prompt, in Markdown, at most 64 KiB.
+    /// The identity of the agent: the beginning of the system prompt, in Markdown, at most 64 KiB.
     #[schema(example = "You are a patient researcher.", min_length = 1)]
     soul: String,
-    /// The model of its jobs that name none, or several of which the next replaces one whose provider is out of reach;
-    /// the service's default if not given.
+    /// The model of jobs that name none; the service's default if not given. In a list, the next model replaces one
+    /// whose provider is unavailable.
     model: Option<ModelList>,
-    /// The tools that it has, by name; the seven general ones if not given.
+    /// The names of the agent's tools; the seven general tools by default.
     #[schema(example = json!(["shell.exec", "file.read"]))]
     tools: Option<Vec<String>>,
-    /// Which of its calls wait for a person, or are written down.
+    /// Rules for tool calls that need approval or that are logged.
     #[serde(default)]
     #[schema(value_type = Hooks)]
     hooks: HooksRequest,
-    /// What its jobs may use up that do not say so themselves.
+    /// The default limits of the agent's jobs.
     #[serde(default)]
     limits: LimitsRequest,
-    /// How it is to work: Markdown that stands in the system prompt after the tools, at most 64 KiB.
+    /// Instructions for the agent's work, in Markdown, at most 64 KiB. They follow the tools in the system prompt.
     #[serde(default)]
     instructions: String,
-    /// The JSON Schema of the result of its jobs that have none of their own, in the form of a job's `output_schema`.
+    /// The JSON Schema of the result of jobs that have no schema of their own, in the form of a job's
+    /// `output_schema`.
     #[serde(default)]
     #[schema(value_type = Option<Map<String, Value>>)]
     output_schema: Option<Value>,
-    /// What of the network its commands may reach: `none`, `public`, or hosts in the words of a skill;
-    /// `none` if not given.
+    /// The hosts that the agent's commands can reach: `none`, `public`, or hosts in the syntax of a skill; `none` by
+    /// default.
     #[serde(default)]
     #[schema(example = "github.com *.githubusercontent.com:443")]
     network: String,
-    /// The secrets that its jobs are handed; `?` marks what they can do without.
+    /// The secrets that the agent's jobs receive. `?` marks an optional secret.
     #[serde(default)]
     #[schema(example = json!(["SHOP_API_KEY", "SHOP_ADMIN_KEY?"]), max_items = 64)]
     secrets: Vec<String>,
-    /// Skills whose instructions and files it reads when a task needs them. It needs the tool `shell.exec` or
-    /// `file.read` for that.
+    /// The skills whose instructions and files the agent reads when a task needs them. They require the tool
+    /// `shell.exec` or `file.read`.
     #[serde(default)]
     #[schema(example = json!(["docx", "spreadsheet"]), max_items = 32)]
     skills: Vec<String>,
-    /// MCP servers whose tools it has, too, as `mcp.<server>.<tool>`.
+    /// The MCP servers whose tools the agent can use, in addition to `tools`. Their names are `mcp.<server>.<tool>`.
     #[serde(default)]
     #[schema(max_items = 8)]
     mcp_servers: Vec<McpServerSettings>,
 }
 
 impl PutAgent {
-    /// The skills that it names, as far as there may be so many.
+    /// Returns the names of the skills, up to the maximum number.
     pub(super) fn skills(&self) -> &[String] {
         &self.skills[..self.skills.len().min(MAX_SKILLS)]
     }
 
-    /// Checks everything; the errors are all that there are. `has_skill` says which skills exist.
+    /// Validates the request and returns the settings, or all errors at once. `has_skill` returns whether a skill
+    /// exists.
     pub(super) fn parse(
         self,
         providers: &Providers,
@@ -83,7 +85,7 @@ impl PutAgent {
         if self.soul.trim().is_empty() {
             errors.push(FieldError::new(
                 "/soul",
-                "say who the agent is; the soul is empty",
+                "the soul is empty: describe who the agent is",
             ));
         }
         for (pointer, text) in [("/soul", &self.soul), ("/instructions", &self.instructions)] {
@@ -103,7 +105,7 @@ impl PutAgent {
             skills: check_skills(self.skills, &tools, has_skill, &mut errors),
             tools,
             hooks: self.hooks.check(&mut errors),
-            // What is not given stays open, so that the service's default counts when a job is accepted.
+            // Limits that are not given stay unset, so that the service's defaults apply when a job is accepted.
             limits: self.limits.parse(&mut errors),
             instructions: self.instructions,
             output_schema: check_output_schema(self.output_schema.as_ref(), &mut errors),
@@ -130,13 +132,13 @@ fn check_tools(names: Option<Vec<String>>, errors: &mut Vec<FieldError>) -> Vec<
                 tools.push(tool);
                 continue;
             }
-            // Several aliases may name one tool.
+            // Several aliases may name the same tool.
             Ok(_) if ToolName::alias(name).is_some() => continue,
-            Ok(_) => "is there already".to_owned(),
+            Ok(_) => "is a duplicate".to_owned(),
             Err(error) => error.to_string(),
         };
         errors.push(FieldError::new(format!("/tools/{place}"), detail));
-        // A list of nonsense is not to be answered with a longer one.
+        // Keeps the response short if most names are invalid.
         if errors.len() > ToolName::ALL.len() {
             break;
         }
@@ -151,7 +153,7 @@ fn check_skills(
     errors: &mut Vec<FieldError>,
 ) -> Vec<String> {
     if names.len() > MAX_SKILLS {
-        let detail = format!("must be at most {MAX_SKILLS}");
+        let detail = format!("must have at most {MAX_SKILLS} skills");
         errors.push(FieldError::new("/skills", detail));
     }
     let reads = [ToolName::ShellExec, ToolName::FileRead];
@@ -161,11 +163,11 @@ fn check_skills(
     }
     for (place, name) in names.iter().take(MAX_SKILLS).enumerate() {
         let detail = if names[..place].contains(name) {
-            "is there already".to_owned()
+            "is a duplicate".to_owned()
         } else if has_skill(name) {
             continue;
         } else {
-            format!("there is no skill `{name}`; GET /v1/skills lists those that there are")
+            format!("there is no skill `{name}`; GET /v1/skills lists all skills")
         };
         errors.push(FieldError::new(format!("/skills/{place}"), detail));
     }
@@ -174,7 +176,7 @@ fn check_skills(
 
 fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNeed> {
     if words.len() > MAX_SECRETS {
-        let detail = format!("must be at most {MAX_SECRETS}");
+        let detail = format!("must have at most {MAX_SECRETS} secrets");
         errors.push(FieldError::new("/secrets", detail));
     }
     let mut secrets: Vec<SecretNeed> = Vec::new();
@@ -184,7 +186,7 @@ fn check_secrets(words: &[String], errors: &mut Vec<FieldError>) -> Vec<SecretNe
                 secrets.push(need);
                 continue;
             }
-            Ok(_) => "is there already".to_owned(),
+            Ok(_) => "is a duplicate".to_owned(),
             Err(error) => error.to_string(),
         };
         errors.push(FieldError::new(format!("/secrets/{place}"), detail));
@@ -198,7 +200,7 @@ fn check_mcp_servers(
     errors: &mut Vec<FieldError>,
 ) -> Vec<McpServer> {
     if described.len() > MAX_SERVERS {
-        let detail = format!("must be at most {MAX_SERVERS}");
+        let detail = format!("must have at most {MAX_SERVERS} servers");
         errors.push(FieldError::new("/mcp_servers", detail));
     }
     let mut servers: Vec<McpServer> = Vec::new();
@@ -215,7 +217,7 @@ fn check_mcp_servers(
             }
         };
         if servers.iter().any(|other| other.name == server.name) {
-            wrong("/name", "is there already".to_owned());
+            wrong("/name", "is a duplicate".to_owned());
         }
         let is_declared = |name: &SecretName| secrets.iter().any(|need| need.name == *name);
         for (at, name) in server.secrets().filter(|(_, name)| !is_declared(name)) {
@@ -241,7 +243,9 @@ fn check_network(text: &str, secrets: &[SecretNeed], errors: &mut Vec<FieldError
     }
     let is_declared = |name: &str| secrets.iter().any(|need| need.name.as_str() == name);
     if let Some(name) = network.secrets().find(|name| !is_declared(name)) {
-        wrong(format!("`secret:{name}` is not one of the secrets"));
+        wrong(format!(
+            "`secret:{name}` is not one of the secrets: declare it in `secrets`"
+        ));
     }
     network
 }

@@ -1,4 +1,4 @@
-//! Approving or denying a tool call.
+//! Approval and denial of tool calls.
 
 use actix_web::post;
 use actix_web::web::{Data, Json as JsonResponse, Path};
@@ -13,27 +13,28 @@ use crate::auth::Caller;
 use crate::body::Json;
 use crate::problem::{ApiError, ErrorCode, Problem};
 
-/// The longest reason.
+/// The maximum length of a reason.
 const MAX_REASON_CHARS: usize = 2000;
 
-/// An answer to an approval.
+/// A decision about an approval.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ResolveApproval {
-    /// Whether the call may run.
+    /// The decision.
     decision: Decision,
-    /// Why, or what to do instead, at most 2,000 characters. The model reads it if the call is denied.
+    /// The reason, or what to do instead, at most 2,000 characters. If the call is denied, the model receives the
+    /// reason.
     #[schema(max_length = 2000)]
     reason: Option<String>,
 }
 
-/// Whether a call may run.
+/// A decision about a tool call.
 #[derive(Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Decision {
-    /// It runs.
+    /// The call runs.
     Approve,
-    /// It does not run, and the model is told so with the reason.
+    /// The call does not run. The model receives the denial with its reason.
     Deny,
 }
 
@@ -46,16 +47,17 @@ impl From<Decision> for ApprovalStatus {
     }
 }
 
-/// Approves or denies a tool call that waits. The job continues when all its waiting calls have an answer.
+/// Approves or denies a tool call.
 ///
-/// The first answer counts. After it, and after the approval expired or the job was cancelled, the status is 409.
+/// The job continues when all its pending approvals are decided. The first decision counts. Later decisions, and
+/// decisions after the approval expired or the job was cancelled, are refused with 409.
 #[utoipa::path(tag = "approvals",
     request_body(content = ResolveApproval, example = json!({"decision": "deny", "reason": "Use the copy in /workspace."})),
     params(("approval_id" = ApprovalId, Path, description = "The approval")),
     responses(
         (status = 200, description = "The approval with its answer", body = Approval),
-        (status = 409, description = "It has an answer, or ended without one", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The approval is already resolved, or its job has ended", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/approvals/{approval_id}")]
@@ -107,13 +109,13 @@ impl ResolveApproval {
 
 fn already_resolved(approval: &Approval) -> ApiError {
     let how = match approval.status {
-        ApprovalStatus::Approved => "it was approved before",
-        ApprovalStatus::Denied => "it was denied before",
+        ApprovalStatus::Approved => "it was already approved",
+        ApprovalStatus::Denied => "it was already denied",
         ApprovalStatus::Expired => "it expired without an answer and counts as denied",
         ApprovalStatus::Cancelled | ApprovalStatus::Pending => "the job has ended",
     };
     ApiError::Conflict {
         code: ErrorCode::ApprovalResolved,
-        detail: format!("this approval cannot be answered any more: {how}"),
+        detail: format!("this approval can no longer be answered: {how}"),
     }
 }

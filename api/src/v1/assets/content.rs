@@ -24,9 +24,9 @@ use crate::problem::{ApiError, Problem};
     params(
         ("asset_id" = AssetId, Path, description = "The asset"),
         ("Range" = Option<String>, Header, description = "One range of bytes (RFC 9110, section 14)"),
-        ("If-Range" = Option<String>, Header, description = "The ETag of the content; the range is ignored if the content has another"),
-        ("If-None-Match" = Option<String>, Header, description = "ETags of contents that the client has"),
-        ("If-Match" = Option<String>, Header, description = "ETags of contents that the client wants, and no other"),
+        ("If-Range" = Option<String>, Header, description = "The ETag that the content must have; otherwise the range is ignored"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags that the client has cached"),
+        ("If-Match" = Option<String>, Header, description = "The ETags that are accepted; content with another ETag is not sent"),
     ),
     responses(
         (status = 200, description = "The content, of the asset's `content_type`",
@@ -34,12 +34,12 @@ use crate::problem::{ApiError, Problem};
             headers(("ETag" = String, description = "SHA-256 of the content, in quotes"))),
         (status = 206, description = "The range, of the asset's `content_type`",
             content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
-        (status = 304, description = "`If-None-Match` names the content"),
-        (status = 307, description = "The content is at the URL in `Location`, for 5 minutes and without credentials, if the service has `--presigned-downloads`"),
+        (status = 304, description = "The content is unchanged: `If-None-Match` has its ETag"),
+        (status = 307, description = "The content is at the URL in `Location`, which works without credentials for 5 minutes. Only if the service runs with `--presigned-downloads`"),
         (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
-        (status = 412, description = "`If-Match` names other content", body = Problem, content_type = "application/problem+json"),
-        (status = 416, description = "The content ends before the range", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 412, description = "`If-Match` does not have the ETag of the content", body = Problem, content_type = "application/problem+json"),
+        (status = 416, description = "The range begins after the end of the content", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/assets/{asset_id}/content")]
@@ -76,7 +76,7 @@ pub(crate) async fn get_asset_content(
             .finish());
     }
     let size = asset.size.unsigned_abs();
-    // A range of other content than the client has would not fit what it has.
+    // A range of different content would not match the part that the client already has.
     let fits = header(IF_RANGE).is_none_or(|tag| tag == etag);
     let range = header(RANGE)
         .filter(|_| fits)
@@ -98,7 +98,7 @@ pub(crate) async fn get_asset_content(
     let content = assets.read(&asset.sha256, slice).await;
     let content = content.map_err(|error| {
         if error.is_not_found() {
-            tracing::error!(asset = %asset.id, sha256 = asset.sha256, "the asset store has lost a file");
+            tracing::error!(asset = %asset.id, sha256 = asset.sha256, "a file is missing from the asset store");
             ApiError::ContentLost
         } else {
             error.into()
@@ -107,10 +107,11 @@ pub(crate) async fn get_asset_content(
     Ok(response.body(SizedStream::new(length, content)))
 }
 
-/// The URL of the content in the bucket, if the service presigns downloads.
+/// Returns the URL of the content in the bucket, if the service presigns downloads.
 ///
-/// Pages get the content from here: their policies allow this origin only. The bucket has another ETag for the content,
-/// so it cannot judge `If-Range`, and a URL for GET does not admit HEAD.
+/// Browser pages are not redirected, because their content security policies allow this origin only. Requests with
+/// `If-Range` are not redirected either, because the bucket has a different ETag for the content. Neither are HEAD
+/// requests, because a presigned URL is for GET only.
 async fn presign(
     assets: &AssetStore,
     asset: &Asset,
@@ -142,9 +143,9 @@ fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
         .content_type(asset.content_type.as_str())
         .insert_header((ETAG, etag))
         .insert_header((ACCEPT_RANGES, "bytes"))
-        // A browser that has logged out, or whose token is over, shows it no more.
+        // Browsers must revalidate, so that a cached file is not shown after a logout or after a token has expired.
         .insert_header((CACHE_CONTROL, etag::REVALIDATE))
-        // What a model made is shown without scripts and without our origin, whatever it is.
+        // A file that a model made is shown without scripts and in an opaque origin, whatever its type is.
         .insert_header((
             CONTENT_SECURITY_POLICY,
             "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox",
@@ -152,7 +153,7 @@ fn describe(response: &mut HttpResponseBuilder, asset: &Asset, etag: String) {
         .insert_header((CONTENT_DISPOSITION, disposition(asset)));
 }
 
-/// Types that a browser shows without running anything.
+/// Whether a browser shows files of this type without running any code.
 fn is_safe_inline(content_type: &str) -> bool {
     let (top, _) = content_type.split_once('/').unwrap_or_default();
     match content_type {
@@ -163,13 +164,13 @@ fn is_safe_inline(content_type: &str) -> bool {
 }
 
 enum ByteRange {
-    /// No range, or one that we do not serve: the whole.
+    /// No range, or a range that is not supported: the response is the whole content.
     None,
     Slice(BlobRange),
     BeyondEnd,
 }
 
-/// One range of bytes; several, or another unit, are answered with the whole (RFC 9110, section 14.2).
+/// Parses a range of bytes. Several ranges or another unit result in the whole content (RFC 9110, section 14.2).
 fn parse_range(header: &str, size: u64) -> ByteRange {
     let Some((first, last)) = header
         .strip_prefix("bytes=")

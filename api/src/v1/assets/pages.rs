@@ -18,24 +18,24 @@ use crate::etag;
 use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
-/// Whatever a browser makes of it, it runs nothing and has no origin.
+/// The file runs no code and has an opaque origin, whatever type a browser takes it for.
 pub(super) const IMAGE_POLICY: &str =
     "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'self'";
 
-/// An office document as a worker has rendered it.
+/// The pages of an office document, rendered by a worker.
 #[derive(Serialize, ToSchema)]
 struct AssetPages {
-    /// The state of the preview.
+    /// The status of the preview.
     status: PreviewStatus,
-    /// Why it could not be rendered.
+    /// The reason why the document could not be rendered. Null unless rendering failed.
     #[schema(required)]
     reason: Option<String>,
-    /// Pages of the document. The first 20 of them have images.
+    /// The number of pages of the document. The first 20 pages have images. Null until the preview is ready.
     #[schema(required)]
     total_pages: Option<i32>,
     /// The images, in the order of the pages.
     pages: Vec<AssetPageImage>,
-    /// The path of the whole document as a PDF.
+    /// The path of the whole document as a PDF. Null until the preview is ready.
     #[schema(required)]
     pdf_url: Option<String>,
 }
@@ -45,11 +45,11 @@ struct AssetPages {
 struct AssetPageImage {
     /// The number of the page, from 1.
     number: i32,
-    /// Pixels.
+    /// The width in pixels.
     width: i32,
-    /// Pixels.
+    /// The height in pixels.
     height: i32,
-    /// The path of the image.
+    /// The path of the image, relative to the service.
     url: String,
 }
 
@@ -72,10 +72,12 @@ impl AssetPages {
     }
 }
 
-/// Returns the pages of an office document that a job made. A worker renders them when the job has ended.
+/// Returns the pages of an office document that a job made.
+///
+/// A worker renders the pages after the job has ended.
 #[utoipa::path(tag = "assets", params(("asset_id" = AssetId, Path, description = "The asset")), responses(
-    (status = 200, description = "The pages, or why there are none", body = AssetPages),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 200, description = "The pages, or the reason why there are none", body = AssetPages),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/assets/{asset_id}/pages")]
 pub(crate) async fn list_asset_pages(
@@ -86,23 +88,23 @@ pub(crate) async fn list_asset_pages(
     let mut connection = pool.acquire().await?;
     let preview = db::preview::get(&mut connection, caller.tenant, *asset).await?;
     let preview = preview.ok_or(ApiError::NotFound(
-        "preview: the file is no office document that a job made",
+        "preview: the file is not an office document that a job created",
     ))?;
     Ok(Json(AssetPages::of(*asset, preview)))
 }
 
-/// Shows one page of an office document as a JPEG image.
+/// Returns one page of an office document as a JPEG image.
 #[utoipa::path(tag = "assets",
     params(
         ("asset_id" = AssetId, Path, description = "The asset"),
         ("number" = i32, Path, description = "The page, from 1"),
-        ("If-None-Match" = Option<String>, Header, description = "ETags of images that the client has"),
+        ("If-None-Match" = Option<String>, Header, description = "ETags that the client has cached"),
     ),
     responses(
         (status = 200, description = "The image", content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "image/jpeg"))),
-        (status = 304, description = "`If-None-Match` names the image"),
+        (status = 304, description = "The image is unchanged: `If-None-Match` has its ETag"),
         (status = 410, description = "The image has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/assets/{asset_id}/pages/{number}")]
@@ -137,7 +139,7 @@ pub(crate) async fn get_asset_page(
         .body(open_blob(&assets, &page.sha256, page.size).await?))
 }
 
-/// The content of a file.
+/// Opens the content of a file.
 pub(super) async fn open_blob(
     assets: &AssetStore,
     sha256: &str,
@@ -145,7 +147,7 @@ pub(super) async fn open_blob(
 ) -> Result<impl MessageBody + use<>, ApiError> {
     let content = assets.read(sha256, None).await.map_err(|error| {
         if error.is_not_found() {
-            tracing::error!(sha256, "the asset store has lost a file");
+            tracing::error!(sha256, "a file is missing from the asset store");
             ApiError::ContentLost
         } else {
             error.into()

@@ -16,23 +16,24 @@ use crate::etag::REVALIDATE;
 use crate::form::FileContent;
 use crate::problem::{ApiError, Problem};
 
-/// The page runs its scripts in an origin of its own. It reaches no network, no cookie and no other page.
+/// The page runs its scripts in an opaque origin. It has no access to the network, to cookies and to other pages.
 const ISOLATED: &str = "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; \
                         style-src 'unsafe-inline'; img-src data: blob:; font-src data:; \
                         media-src data: blob:; connect-src 'none'; form-action 'none'; \
                         base-uri 'none'; frame-ancestors 'self'";
 
-/// Shows a web page or an SVG image with its scripts, isolated from this service and from the network; or an office
-/// document as a PDF, once a worker has rendered it.
+/// Returns a preview of a file for browsers.
 ///
-/// Only a page of this service can frame it. Files of other types are shown by `/content`.
+/// A web page or an SVG image is shown with its scripts, isolated from this service and from the network. An office
+/// document is shown as a PDF, once a worker has rendered it. Only pages of this service can embed the preview in a
+/// frame. For files of other types, use `/content`.
 #[utoipa::path(tag = "assets",
     params(("asset_id" = AssetId, Path, description = "The asset")),
     responses(
         (status = 200, description = "The content, of the asset's `content_type`; `application/pdf` for an office document",
             content((inline(FileContent) = "application/octet-stream"), (inline(FileContent) = "*/*"))),
         (status = 410, description = "The content has been lost (`content_lost`)", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/assets/{asset_id}/preview")]
@@ -47,7 +48,7 @@ pub(crate) async fn get_asset_preview(
     if !matches!(asset.content_type.as_str(), "text/html" | "image/svg+xml") {
         let pdf = db::preview::get_file(&**pool, caller.tenant, asset.id, PDF_PAGE).await?;
         let pdf = pdf.ok_or(ApiError::NotFound(
-            "preview: the file is no web page, no SVG image and no office document that a worker has rendered",
+            "preview: the file is not a web page, an SVG image or an office document that a worker has rendered",
         ))?;
         return Ok(HttpResponse::Ok()
             .content_type("application/pdf")
@@ -60,7 +61,7 @@ pub(crate) async fn get_asset_preview(
     page(&assets, &asset).await
 }
 
-/// A page with its scripts, isolated.
+/// Returns a web page or an SVG image with its scripts, isolated.
 async fn page(assets: &AssetStore, asset: &Asset) -> Result<HttpResponse, ApiError> {
     Ok(HttpResponse::Ok()
         .content_type(format!("{}; charset=utf-8", asset.content_type))

@@ -13,13 +13,15 @@ use crate::auth::Caller;
 use crate::form::{FileForm, Form, malformed, no_file};
 use crate::problem::{ApiError, Problem};
 
-/// The largest file.
+/// The maximum size of a file.
 const MAX_BYTES: u64 = 2 * 1024 * 1024 * 1024;
 
-/// Uploads a file: a form with the one part `file`. It is stored as it arrives.
+/// Uploads a file.
+///
+/// The body is a form with one part, `file`. The file is streamed to the store, and may have up to 2 GiB.
 #[utoipa::path(tag = "assets", request_body(content = FileForm, content_type = "multipart/form-data"), responses(
     (status = 201, description = "The asset", body = Asset, headers(("Location" = String, description = "The asset's path"))),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/assets")]
 pub(crate) async fn upload_asset(
@@ -45,7 +47,7 @@ pub(crate) async fn upload_asset(
         .json(asset))
 }
 
-/// Stores the form's one file, and returns its plain name.
+/// Stores the one file of the form and returns its name without directories.
 async fn receive(form: &mut Form, upload: &mut Upload) -> Result<String, ApiError> {
     let mut name = None;
     while let Some(part) = form.next().await {

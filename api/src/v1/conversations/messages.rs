@@ -1,4 +1,4 @@
-//! A conversation with what was said in it.
+//! A conversation with its messages.
 
 use actix_web::get;
 use actix_web::web::{Data, Json, Path};
@@ -16,23 +16,23 @@ use crate::query::Query;
 
 type MessagePage = Page<Message>;
 
-/// A conversation, and a page of what was said in it.
+/// A conversation, and a page of its messages.
 #[derive(Serialize, Deserialize, ToSchema)]
 pub(crate) struct ConversationWithMessages {
     #[serde(flatten)]
     conversation: Conversation,
-    /// What was said, the oldest first.
+    /// The messages, the oldest first.
     messages: MessagePage,
 }
 
-/// Which messages to return.
+/// Query parameters for the messages of a conversation.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListMessages {
-    /// Messages of a page, 1 to 100; 20 if not given.
+    /// The number of messages per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -41,7 +41,7 @@ struct ListMessages {
     params(("conversation_id" = ConversationId, Path, description = "The conversation"), ListMessages),
     responses(
         (status = 200, description = "The conversation, with a page of its messages", body = ConversationWithMessages),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/conversations/{conversation_id}")]
@@ -63,7 +63,7 @@ pub(crate) async fn get_conversation(
     let found = db::conversation::list_messages(&**pool, conversation.id, after, limit + 1).await?;
     let page = Page::of(found, limit, |((place, seq), _)| format!("{place}.{seq}"));
     let messages = Page {
-        // What this release cannot read is left out, and the pages go on.
+        // Messages that this release cannot read are omitted. The following pages are not affected.
         data: page
             .data
             .into_iter()

@@ -1,4 +1,4 @@
-//! Filters of milestones in queries.
+//! Filters of milestones, as query parameters.
 
 use serde::de::DeserializeOwned;
 use shared::event::EventKind;
@@ -8,11 +8,11 @@ use shared::id::ConversationId;
 use crate::problem::ApiError;
 use crate::query;
 
-/// Values of the metadata that one request may ask for.
+/// The maximum number of metadata filters in a request.
 const MAX_METADATA_FILTERS: usize = 3;
 const METADATA_PREFIX: &str = "metadata.";
 
-/// The milestones that a query asks for.
+/// The milestones that a query selects.
 pub(super) struct MilestoneQuery {
     /// Types, separated by commas.
     pub(super) types: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct MilestoneQuery {
 }
 
 impl MilestoneQuery {
-    /// The filter, with the query's `metadata.KEY` pairs.
+    /// Returns the filter, including the `metadata.KEY` pairs of the query.
     pub(super) fn filter(self, metadata: Vec<(String, String)>) -> Result<FeedFilter, ApiError> {
         Ok(FeedFilter {
             types: parse_types(self.types.as_deref().unwrap_or_default())?,
@@ -37,7 +37,7 @@ impl MilestoneQuery {
     }
 }
 
-/// The parameters of a query, and its `metadata.KEY` pairs.
+/// Parses the parameters of a query, and its `metadata.KEY` pairs.
 pub(super) fn parse<T: DeserializeOwned>(
     text: &str,
 ) -> Result<(T, Vec<(String, String)>), ApiError> {
@@ -60,7 +60,7 @@ fn parse_types(list: &str) -> Result<Vec<String>, ApiError> {
         kind.map(|kind| kind.as_str().to_owned()).ok_or_else(|| {
             let known = EventKind::MILESTONES.map(EventKind::as_str).join(", ");
             ApiError::Malformed(format!(
-                "`types`: `{name}` is no type of these events; there are: {known}"
+                "`types`: `{name}` is not a type of these events; valid values: {known}"
             ))
         })
     });

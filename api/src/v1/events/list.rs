@@ -15,30 +15,30 @@ use crate::problem::{ApiError, Problem};
 
 const MAX_LIMIT: i64 = 1000;
 const DEFAULT_LIMIT: i64 = 100;
-/// Milestones that are read at once.
+/// The number of milestones that are read from the database at once.
 const PAGE: i64 = 500;
-/// Milestones that are read for one answer, however few of them the filter lets through.
+/// The maximum number of milestones that are read for one response, however few of them match the filter.
 const MAX_READ: i64 = 10_000;
 
-/// Which milestones to list.
+/// Query parameters for a list of milestones.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListTenantEvents {
-    /// Only these types, separated by commas.
+    /// Only events of these types, separated by commas.
     #[param(example = "job.completed,job.failed")]
     types: Option<String>,
-    /// Only jobs of this skill.
+    /// Only events of jobs of this skill.
     skill: Option<String>,
-    /// Only jobs of this agent.
+    /// Only events of jobs of this agent.
     agent: Option<String>,
-    /// Only jobs of this conversation.
+    /// Only events of jobs of this conversation.
     conversation_id: Option<ConversationId>,
     /// Only events after this cursor: the `cursor` of a page, or the `id` of an event of the stream.
     after: Option<String>,
-    /// The `next_cursor` of the page before; it wins over `after`.
+    /// The `next_cursor` of the previous page. It overrides `after`.
     cursor: Option<String>,
-    /// Events of a page, 1 to 1000; 100 if not given.
+    /// The number of events per page, 1 to 1000; 100 by default.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
 }
@@ -46,28 +46,29 @@ struct ListTenantEvents {
 /// A page of milestones.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct FeedPage {
-    /// The entries.
+    /// The events.
     data: Vec<FeedEvent>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     next_cursor: Option<String>,
-    /// The place of the end of this page. What comes later is after it: in the stream, or in another page.
+    /// The position of the end of this page. Use it as `after` to get later events from the stream or from another
+    /// page.
     cursor: String,
 }
 
 /// Lists the milestones of all jobs, the oldest first.
 ///
-/// They are recorded from the first time that the tenant asks for its events or has a webhook, and until 30 days after
-/// the last time. Events of deleted jobs are left out. A page may have fewer entries than `limit`, or none, although
-/// there are more: `next_cursor` tells.
+/// Recording starts when the tenant first requests its events or has a webhook, and stops 30 days after the last use.
+/// Events of deleted jobs are omitted. A page may have fewer entries than `limit`, or none, although more pages
+/// follow: the last page is the one whose `next_cursor` is null.
 ///
-/// `metadata.KEY=VALUE` lists only events of jobs whose metadata has that value under that key at the top level; a
-/// query may have up to three of them.
+/// `metadata.KEY=VALUE` selects events of jobs whose metadata has this value under this top-level key. A query may
+/// have up to three of these filters.
 #[utoipa::path(tag = "events", params(ListTenantEvents), responses(
     (status = 200, description = "A page of events", body = FeedPage),
     (status = 410, description = "Events after the cursor may be missing (`cursor_expired`)", body = Problem,
         content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/events")]
 pub(crate) async fn list_tenant_events(
@@ -113,7 +114,7 @@ pub(crate) async fn list_tenant_events(
             }
         }
     }
-    // All up to there was read, if the feed ends before it.
+    // If the feed ends here, everything up to `state.now()` has been read.
     if !has_more {
         position = position.max(state.now());
     }

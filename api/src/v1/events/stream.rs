@@ -17,40 +17,41 @@ use crate::feed_hub::FeedHub;
 use crate::key_watch::KeyWatch;
 use crate::problem::{ApiError, Problem};
 
-/// From where to follow, and what.
+/// Query parameters for the stream of milestones.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct StreamTenantEvents {
-    /// Only these types, separated by commas.
+    /// Only events of these types, separated by commas.
     #[param(example = "job.completed,job.failed")]
     types: Option<String>,
-    /// Only jobs of this skill.
+    /// Only events of jobs of this skill.
     skill: Option<String>,
-    /// Only jobs of this agent.
+    /// Only events of jobs of this agent.
     agent: Option<String>,
-    /// Only jobs of this conversation.
+    /// Only events of jobs of this conversation.
     conversation_id: Option<ConversationId>,
-    /// Events after this cursor: the `id` of an event, or the `cursor` of a page. If not given, the stream begins now.
-    /// The header `Last-Event-ID` wins.
+    /// Only events after this cursor: the `id` of an event, or the `cursor` of a page. By default, the stream starts
+    /// now. The header `Last-Event-ID` overrides it.
     after: Option<String>,
 }
 
-/// Follows the milestones of all jobs as Server-Sent Events. The stream does not end by itself.
+/// Streams the milestones of all jobs as Server-Sent Events.
 ///
-/// The first event is `cursor`; its data is `{"cursor": "…"}`. What is committed up to it can be listed by other
-/// requests, and all that comes later comes in the stream. So a client that first opens the stream, then lists the
-/// jobs, and then applies the events misses nothing. More `cursor` events come while all events are filtered out.
+/// The stream does not end by itself. The first event is `cursor`, with the data `{"cursor": "…"}`. Everything that
+/// was committed before this cursor is visible to other requests, and everything after it arrives in the stream. To
+/// miss nothing, open the stream, list the jobs, and then apply the events. Further `cursor` events are sent while
+/// the filters match no event.
 ///
-/// `id` is the cursor of an event, `event` its type. A client that lost the connection sends the last id it has as
-/// `Last-Event-ID`, to any API process. A cursor that is too old is answered with 410 `cursor_expired`: list the jobs
-/// again, and follow from now on.
+/// `id` is the cursor of an event, and `event` is its type. After a lost connection, send the last received `id` as
+/// `Last-Event-ID`, to any API process. If the cursor is too old, the response is 410 `cursor_expired`: list the jobs
+/// again, and start a new stream.
 ///
-/// Events of one job come in their order. `metadata.KEY=VALUE` sends only events of jobs whose metadata has that value
-/// under that key at the top level; a query may have up to three of them.
+/// Events of one job arrive in order. `metadata.KEY=VALUE` selects events of jobs whose metadata has this value under
+/// this top-level key. A query may have up to three of these filters.
 #[utoipa::path(tag = "events",
     params(
-        ("Last-Event-ID" = Option<String>, Header, description = "The last `id` that the client has", pattern = "^[A-Za-z0-9_-]*$"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `id` that the client received", pattern = "^[A-Za-z0-9_-]*$"),
         StreamTenantEvents,
     ),
     responses(
@@ -58,7 +59,7 @@ struct StreamTenantEvents {
             content_type = "text/event-stream"),
         (status = 410, description = "Events after the cursor may be missing (`cursor_expired`)", body = Problem,
             content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/events/stream")]
@@ -94,7 +95,8 @@ pub(crate) async fn stream_tenant_events(
         .streaming(follower.into_body(keys.watch(caller.key))))
 }
 
-/// An empty id is what a browser sends that has seen no event with one.
+/// Returns the `Last-Event-ID`, if it is not empty. Browsers send an empty one if no event with an id has arrived
+/// yet.
 fn last_event_id(request: &HttpRequest) -> Option<&str> {
     let header = request.headers().get("Last-Event-ID")?;
     let text = header.to_str().unwrap_or("?").trim();

@@ -1,14 +1,14 @@
-//! The schema of the data of the events of a tenant's stream.
+//! The schema of the event data of a tenant's stream.
 
 use shared::feed::FeedEvent;
 use utoipa::openapi::schema::AnyOfBuilder;
 use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The data of an event of a tenant's stream: a milestone, or the cursor of the event `cursor`.
+/// The data of an event of a tenant's stream: a milestone, or the data of the event `cursor`.
 pub(super) struct StreamedEvent;
 
-/// Data of `cursor`: all that comes later in the stream comes after it.
+/// Data of `cursor`. All later events of the stream come after this cursor.
 #[derive(ToSchema)]
 pub(super) struct StreamedCursor {
     /// The cursor, for `after` and `Last-Event-ID`.
@@ -18,7 +18,7 @@ pub(super) struct StreamedCursor {
 
 impl PartialSchema for StreamedEvent {
     fn schema() -> RefOr<Schema> {
-        // No property has the type of the event in both.
+        // The two schemas have no common property that tells them apart.
         let schema = AnyOfBuilder::new()
             .item(Ref::from_schema_name(FeedEvent::name()))
             .item(Ref::from_schema_name(StreamedCursor::name()))

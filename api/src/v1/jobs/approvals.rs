@@ -16,7 +16,7 @@ use crate::v1::approvals::{ApprovalPage, ListApprovals};
     params(("job_id" = JobId, Path, description = "The job"), ListApprovals),
     responses(
         (status = 200, description = "A page of approvals", body = ApprovalPage),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/jobs/{job_id}/approvals")]

@@ -21,39 +21,40 @@ use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
 
-/// Jobs of a batch: they are stored in one statement, and answered at once.
+/// The maximum number of jobs in a batch. They are stored in one statement and returned in one response.
 const MAX_JOBS: usize = 1000;
-/// The largest body: what many requests have in common is said in each.
+/// The maximum size of the body. It is larger than for one job, because a batch repeats common settings in each job.
 const MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// Jobs to be done, all of them or none.
+/// The request to create several jobs, all of them or none.
 #[derive(Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateJobs {
-    /// As for `POST /v1/jobs`.
+    /// The jobs, each as for `POST /v1/jobs`.
     #[schema(min_items = 1, max_items = 1000)]
     jobs: Vec<CreateJob>,
 }
 
-/// Creates up to 1,000 jobs, all of them or none. 202 means that they are stored and will be run.
+/// Creates up to 1,000 jobs, all of them or none.
 ///
-/// Pointers of errors begin with `/jobs/` and the place in the list; at most 100 are listed. Jobs of one conversation
-/// run in the order of the list. With `Idempotency-Key`, the same batch sent again (within 24 hours) is answered with
-/// the same jobs, as far as they were not removed. All of them together may bring 200 files as `data`.
+/// 202 means that the jobs are stored and will run. The pointers of errors begin with `/jobs/` and the index of the
+/// job. At most 100 errors are returned. Jobs of one conversation run in the order of the list. With
+/// `Idempotency-Key`, the same batch can be sent again within 24 hours, and the response has the same jobs, except
+/// for deleted ones. All jobs of a batch together may have at most 200 files as `data`.
 #[utoipa::path(tag = "jobs", request_body(content = CreateJobs, example = json!({"jobs": [
         {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho one\n```"},
         {"skill": "shell", "model": "script/bash", "prompt": "```bash\necho two\n```"},
     ]})),
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the batch, so that it can be sent again"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Identifies the batch, so that it can be retried safely"),
     ),
     responses(
-        (status = 202, description = "The jobs, accepted", body = JobPage),
-        (status = 200, description = "The jobs that this key made before", body = JobPage),
+        (status = 202, description = "The accepted jobs", body = JobPage),
+        (status = 200, description = "The jobs that an earlier request with this key created", body = JobPage),
         (status = 429, description = "As for `POST /v1/jobs`; each job counts", body = Problem,
             content_type = "application/problem+json",
-            headers(("Retry-After" = u64, description = "Seconds after which they may be accepted"))),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+            headers(("Retry-After" = u64, description = "Seconds to wait before the next attempt"))),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/jobs/batch")]
@@ -75,7 +76,7 @@ pub(crate) async fn create_jobs(
 ) -> Result<HttpResponse, ApiError> {
     let Json(batch) = body;
     if !(1..=MAX_JOBS).contains(&batch.jobs.len()) {
-        let detail = format!("must be 1 to {MAX_JOBS} jobs");
+        let detail = format!("must have 1 to {MAX_JOBS} jobs");
         return Err(ApiError::field("/jobs", detail));
     }
     let key = Key::of(&http, &batch)?;

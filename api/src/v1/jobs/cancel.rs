@@ -11,13 +11,13 @@ use super::find;
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// Cancels a job, and returns it as it stands.
+/// Cancels a job and returns it.
 ///
-/// A queued one has ended with the answer; a running one ends soon after: its model's reply is dropped and its
-/// commands are killed. One that has ended stays as it is.
+/// A queued or waiting job has ended when the response is sent. A running job ends soon after: the reply of its model
+/// is dropped and its commands are killed. A job that has ended stays unchanged.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
     (status = 200, description = "The job", body = Job),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/jobs/{job_id}/cancel")]
 pub(crate) async fn cancel_job(
@@ -29,13 +29,13 @@ pub(crate) async fn cancel_job(
     let was_unfinished = cancel_unfinished(&pool, &metrics, caller.tenant, *job).await?;
     let job = find(&pool, caller.tenant, *job).await?;
     if was_unfinished && let Some(conversation) = job.conversation_id {
-        // The job before it may have ended meanwhile and made this one the next.
+        // The previous job may have ended in the meantime and made this job the next one.
         db::conversation::admit_blocked(&**pool, &[conversation]).await?;
     }
     Ok(Json(job))
 }
 
-/// Cancels one of the tenant's jobs, and returns whether it had not ended.
+/// Cancels a job of the tenant. Returns whether the job had not ended yet.
 pub(crate) async fn cancel_unfinished(
     pool: &Pool,
     metrics: &Metrics,

@@ -25,11 +25,13 @@ use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
 
-/// Creates a job. 202 means that it is stored and will be run, whatever happens to the service.
+/// Creates a job.
 ///
-/// With `Idempotency-Key`, the same request sent again (within 24 hours) is answered with the same job, and
-/// another request under the same key is refused. With `Prefer: wait=n` the answer comes when the job has
-/// ended, or after n seconds (at most 60) with the job as it stands.
+/// 202 means that the job is stored and will run, even if processes of the service crash.
+///
+/// With `Idempotency-Key`, the same request can be sent again within 24 hours, and the response is the same job. A
+/// different request with the same key is refused. With `Prefer: wait=n`, the response is sent when the job has
+/// ended, or after n seconds (at most 60) with the current state of the job.
 #[utoipa::path(tag = "jobs", request_body(content = CreateJob, examples(
         ("commands" = (summary = "Run commands, without a model", value = json!({
             "skill": "shell",
@@ -38,7 +40,7 @@ use crate::webhook_target::WebhookTargets;
             "limits": {"timeout_seconds": 60},
             "metadata": {"order": "4711"},
         }))),
-        ("model" = (summary = "Have a model do it; the workers need the key of its provider", value = json!({
+        ("model" = (summary = "Run a model; the workers need the API key of its provider", value = json!({
             "skill": "html",
             "model": "anthropic/claude-sonnet-4-5",
             "prompt": "Make a page with a table of these sales.",
@@ -47,28 +49,28 @@ use crate::webhook_target::WebhookTargets;
         }))),
     )),
     params(
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be sent again"),
-        ("Prefer" = Option<String>, Header, description = "`wait=n`: answer when the job has ended, or after n seconds"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Identifies the request, so that it can be retried safely"),
+        ("Prefer" = Option<String>, Header, description = "`wait=n`: respond when the job has ended, or after n seconds"),
     ),
     responses(
-        (status = 202, description = "The job, accepted", body = Job,
+        (status = 202, description = "The accepted job", body = Job,
             headers(
                 ("Location" = String, description = "The job's path"),
-                ("Preference-Applied" = String, description = "`wait=n`, if the answer waited"),
-                ("RateLimit" = String, description = "What remains of the tenant's submission rate, if it has one"),
-                ("RateLimit-Policy" = String, description = "The tenant's submission rate, if it has one"),
+                ("Preference-Applied" = String, description = "`wait=n`, if the response waited for the job"),
+                ("RateLimit" = String, description = "The remaining submission rate of the tenant, if it has a limit"),
+                ("RateLimit-Policy" = String, description = "The submission rate of the tenant, if it has a limit"),
             )),
-        (status = 200, description = "The job, ended (`Prefer: wait`), or the one that this key made before", body = Job,
+        (status = 200, description = "The ended job (`Prefer: wait`), or the job that an earlier request with this key created", body = Job,
             headers(
                 ("Location" = String, description = "The job's path"),
-                ("Preference-Applied" = String, description = "`wait=n`, if the answer waited"),
+                ("Preference-Applied" = String, description = "`wait=n`, if the response waited for the job"),
                 ("Idempotent-Replayed" = String, description = "`true` if the key was used before"),
             )),
         (status = 429, description = "The tenant has used up its budget for this month (`budget_exceeded`), submits jobs too \
             fast (`submit_rate_exceeded`), or has too many that have not ended (`queue_full`)", body = Problem,
             content_type = "application/problem+json",
-            headers(("Retry-After" = u64, description = "Seconds after which it may be accepted"))),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+            headers(("Retry-After" = u64, description = "Seconds to wait before the next attempt"))),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/jobs")]
@@ -147,8 +149,8 @@ pub(crate) async fn create_job(
     Ok(answer.job(&job))
 }
 
-/// The job as it ended; `None` if the patience ends first, or the job is removed, or if a worker of another release
-/// wrote what this one cannot read.
+/// Waits until the job has ended, and returns it. Returns `None` if the time is over first, if the job was deleted,
+/// or if another release wrote the job and this one cannot read it.
 async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
     let to_the_end = async {
         while let Some(frame) = follower.next().await? {
@@ -163,6 +165,6 @@ async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, 
         Ok(Err(FollowError::Database(error))) => return Err(error.into()),
         Ok(Ok(ended)) => ended,
     };
-    // A job that this release cannot read is answered as it stands: by its status.
+    // If this release cannot read the ended job, the response has the current state of the job instead.
     Ok(ended.and_then(|job| serde_json::from_str(job.get()).ok()))
 }

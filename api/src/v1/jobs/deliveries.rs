@@ -13,12 +13,12 @@ use crate::problem::{ApiError, Problem};
 use crate::query::Query;
 use crate::v1::webhooks::{DeliveryPage, ListDeliveries, start_again};
 
-/// Lists the deliveries of the webhook that the job brought along, the newest first.
+/// Lists the deliveries of a job's own webhook, the newest first.
 #[utoipa::path(tag = "webhooks",
     params(("job_id" = JobId, Path, description = "The job"), ListDeliveries),
     responses(
         (status = 200, description = "A page of deliveries", body = DeliveryPage),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/jobs/{job_id}/deliveries")]
@@ -33,7 +33,9 @@ pub(crate) async fn list_job_deliveries(
     Ok(Json(page))
 }
 
-/// Delivers an event of the job's own webhook again, now and with all attempts. It keeps its `webhook-id`.
+/// Redelivers an event of a job's own webhook.
+///
+/// The delivery is due immediately, with all its attempts. It keeps its `webhook-id`.
 #[utoipa::path(tag = "webhooks",
     params(
         ("job_id" = JobId, Path, description = "The job"),
@@ -41,7 +43,7 @@ pub(crate) async fn list_job_deliveries(
     ),
     responses(
         (status = 200, description = "The delivery, which is due now", body = Delivery),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/jobs/{job_id}/deliveries/{delivery_id}/redeliver")]

@@ -18,35 +18,35 @@ use crate::query::Query;
 const MAX_LIMIT: i64 = 1000;
 const DEFAULT_LIMIT: i64 = 100;
 
-/// Which events to list.
+/// Query parameters for the events of a job.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListEvents {
     /// Only events after this `seq`.
     after: Option<i64>,
-    /// The `next_cursor` of the page before; it wins over `after`.
+    /// The `next_cursor` of the previous page. It overrides `after`.
     cursor: Option<String>,
-    /// Events of a page, 1 to 1000; 100 if not given.
+    /// The number of events per page, 1 to 1000; 100 by default.
     #[param(minimum = 1, maximum = 1000)]
     limit: Option<i64>,
-    /// Only these types, separated by commas.
+    /// Only events of these types, separated by commas.
     #[param(example = "tool.started,tool.completed")]
     types: Option<String>,
 }
 
 type EventPage = Page<EventSchema>;
 
-/// Lists a job's events, the oldest first. The log only grows, and its entries never change.
+/// Lists the events of a job, the oldest first.
 ///
-/// Live output has a retention of its own, 24 hours by default. After that, a `log.trimmed` stands in its place, unless
-/// `types` are given.
+/// The log only grows, and its events never change. Live output has a separate retention, 24 hours by default. After
+/// that, a `log.trimmed` event takes its place, unless `types` is given.
 ///
-/// `next_cursor` is null when the page reaches the end of the log. While the job runs, ask again with the last `seq` as
-/// `after`, or follow `GET /v1/jobs/{job_id}/stream`.
+/// `next_cursor` is null when the page reaches the end of the log. While the job runs, send another request with the
+/// last `seq` as `after`, or use `GET /v1/jobs/{job_id}/stream`.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job"), ListEvents), responses(
     (status = 200, description = "A page of the log", body = EventPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/jobs/{job_id}/events")]
 pub(crate) async fn list_events(
@@ -78,7 +78,7 @@ pub(crate) async fn list_events(
     let mut events = db::event::list(&**pool, *job, after, &types, limit + 1).await?;
     if types.is_empty() {
         events = mark_trimmed(after, events);
-        // A page has at most one more, which says that there is another page.
+        // One event more than the page has shows that another page follows.
         events.truncate(limit as usize + 1);
     }
     Ok(Json(Page::of(events, limit, |event| event.seq.to_string())))
@@ -90,7 +90,7 @@ fn parse_types(list: &str) -> Result<Vec<EventKind>, ApiError> {
         EventKind::parse(name).ok_or_else(|| {
             let known: Vec<_> = EventData::TYPES.iter().map(|known| known.name).collect();
             ApiError::Malformed(format!(
-                "`types`: there is no event type `{name}`; there are: {}",
+                "`types`: there is no event type `{name}`; valid values: {}",
                 known.join(", ")
             ))
         })

@@ -1,4 +1,4 @@
-//! Headers that change how a job is made.
+//! Request headers for the creation of jobs.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::problem::ApiError;
 const MAX_KEY_CHARS: usize = 255;
 const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// The `Idempotency-Key` of a request.
+/// Returns the `Idempotency-Key` of a request.
 pub(super) fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     let Some(header) = request.headers().get("Idempotency-Key") else {
         return Ok(None);
@@ -23,7 +23,7 @@ pub(super) fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     Ok(Some(key.to_owned()))
 }
 
-/// How long `Prefer: wait=n` (RFC 7240, section 4.3) asks us to wait for the job's end.
+/// Returns the time to wait for the end of the job, from `Prefer: wait=n` (RFC 7240, section 4.3).
 pub(super) fn wait(request: &HttpRequest) -> Option<Duration> {
     let headers = request
         .headers()

@@ -1,4 +1,4 @@
-//! Listing and finding jobs.
+//! Lists of jobs, with filters.
 
 use std::collections::BTreeMap;
 
@@ -18,16 +18,16 @@ use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 use crate::query;
 
-/// Values of the metadata that one request may ask for.
+/// The maximum number of metadata filters in a request.
 const MAX_METADATA_FILTERS: usize = 3;
 const METADATA_PREFIX: &str = "metadata.";
 
-/// Which jobs to list.
+/// Query parameters for a list of jobs.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListJobs {
-    /// Only jobs in one of these states, separated by commas.
+    /// Only jobs with one of these statuses, separated by commas.
     #[param(example = "queued,running")]
     status: Option<String>,
     /// Only jobs of this skill.
@@ -36,7 +36,7 @@ struct ListJobs {
     agent: Option<String>,
     /// Only jobs of this conversation.
     conversation_id: Option<ConversationId>,
-    /// Only jobs with this reference of the client's own.
+    /// Only jobs with this `external_id`.
     external_id: Option<String>,
     /// Only jobs that were accepted at this time or later.
     #[serde(default, deserialize_with = "instant")]
@@ -44,24 +44,24 @@ struct ListJobs {
     /// Only jobs that were accepted before this time.
     #[serde(default, deserialize_with = "instant")]
     created_before: Option<DateTime<Utc>>,
-    /// Whether to count the jobs by state; false if not given. Counted are the newest 10,000 jobs that the other
-    /// parameters let through, whatever their state.
+    /// Whether to count the jobs by status; false by default. The counts cover the newest 10,000 jobs that match the
+    /// other parameters, whatever their status.
     counts: Option<bool>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
 /// A page of jobs.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JobPage {
-    /// The entries.
+    /// The jobs.
     pub(super) data: Vec<Job>,
-    /// Where the next page begins; null on the last.
+    /// The cursor of the next page; null on the last page.
     #[schema(required)]
     pub(super) next_cursor: Option<String>,
-    /// Jobs by state, as far as there are any. Only with `counts=true`.
+    /// The number of jobs by status. Statuses without jobs are omitted. Only present with `counts=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(example = json!({"queued": 3, "completed": 120}))]
     pub(super) counts: Option<BTreeMap<String, i64>>,
@@ -69,11 +69,11 @@ pub(crate) struct JobPage {
 
 /// Lists jobs, the newest first.
 ///
-/// `metadata.KEY=VALUE` lists only jobs whose metadata has that value under that key at the top level, exactly; a
-/// query may have up to three of them. A value that reads as a number or a boolean also finds that number or boolean.
+/// `metadata.KEY=VALUE` selects jobs whose metadata has exactly this value under this top-level key. A query may have
+/// up to three of these filters. A value that reads as a number or a boolean also matches that number or boolean.
 #[utoipa::path(tag = "jobs", params(ListJobs), responses(
     (status = 200, description = "A page of jobs", body = JobPage),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/jobs")]
 pub(crate) async fn list_jobs(
@@ -135,7 +135,7 @@ fn parse_statuses(list: &str) -> Result<Vec<Status>, ApiError> {
         known.ok_or_else(|| {
             let names = Status::ALL.map(Status::as_str).join(", ");
             ApiError::Malformed(format!(
-                "the query cannot be used: `status`: there is no status `{name}`; there are: {names}"
+                "the query cannot be used: `status`: there is no status `{name}`; valid values: {names}"
             ))
         })
     });

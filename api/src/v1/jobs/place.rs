@@ -1,4 +1,4 @@
-//! The queue status of a job: what it waits for.
+//! The queue status of a job: the reason why it is not running.
 
 use shared::db::queue::QueueBlockers;
 use shared::db::worker::Worker;
@@ -9,7 +9,7 @@ use shared::skill::Catalog;
 
 use crate::problem::ApiError;
 
-/// Why the job waits; `None` if it is not queued any more.
+/// Returns the reason why a job is not running, or `None` if the job is no longer queued.
 pub(super) async fn find(
     pool: &Pool,
     catalog: &Catalog,
@@ -33,7 +33,7 @@ pub(super) async fn find(
     }))
 }
 
-/// The reason to wait that does not depend on workers.
+/// Returns the reason that does not depend on workers, if there is one.
 fn held_back(blockers: &QueueBlockers) -> Option<QueuePlace> {
     if let Some(job_id) = blockers.earlier {
         Some(QueuePlace::EarlierJob { job_id })
@@ -51,7 +51,7 @@ fn held_back(blockers: &QueueBlockers) -> Option<QueuePlace> {
     }
 }
 
-/// The reason why no worker can run the job.
+/// Returns the reason why no worker can run the job.
 fn lacking(blockers: QueueBlockers, catalog: &Catalog, workers: &[Worker]) -> QueuePlace {
     let of_service = || blockers.skill.as_deref().and_then(|it| catalog.get(it));
     let needs = blockers.needs.clone();

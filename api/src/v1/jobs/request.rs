@@ -1,4 +1,4 @@
-//! The request for a job: its fields, and its validation with all errors at once.
+//! The request to create a job, and its validation. All errors are reported at once.
 
 mod field;
 mod hooks;
@@ -39,20 +39,20 @@ pub(crate) use hooks::HooksRequest;
 use input::Checked;
 pub(crate) use input::InputRequest;
 pub(super) use input::{Inline, KnownAssets};
-pub(crate) use limits::{LimitsRequest, MOST_TOKENS};
+pub(crate) use limits::{LimitsRequest, MAX_TOKENS};
 use target::AvailableTarget;
 pub(super) use target::ResolvedTarget;
 
 pub(super) const NO_CONVERSATION: &str =
-    "there is no such conversation; POST /v1/conversations begins one";
+    "there is no such conversation; POST /v1/conversations creates one";
 
 const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
 const DEFAULT_ATTEMPTS: i16 = 3;
-/// The years of RFC 3339. The type has more than the database can store.
+/// The years of RFC 3339. The type allows more years than the database can store.
 const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
 
-/// A job to be done.
+/// The request to create a job.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateJob {
@@ -61,64 +61,66 @@ pub(crate) struct CreateJob {
     skill: Option<String>,
     /// The agent to run. Exactly one of `skill` and `agent`.
     agent: Option<String>,
-    /// The conversation that an agent's job continues. It waits until those before it have ended.
+    /// The conversation that a job of an agent continues. The job waits until the earlier jobs of the conversation
+    /// have ended.
     conversation_id: Option<ConversationId>,
-    /// What lists show of the job, at most 200 characters; the first line of the prompt if not given.
-    // Left out if not given, so that requests without new fields keep their digest.
+    /// The title of the job in lists, at most 200 characters; the first line of the prompt by default.
+    // Omitted if not given, so that requests without new fields keep their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 200)]
     title: Option<String>,
-    /// The client's own reference, such as an order number, at most 255 characters. Several jobs may have the same.
+    /// The client's own reference, such as an order number, at most 255 characters. It does not have to be unique.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_length = 1, max_length = 255)]
     external_id: Option<String>,
-    /// What is wanted, in the person's own words.
+    /// The task, in the user's own words, at most 500,000 characters.
     #[schema(example = "Crop to a circle", min_length = 1)]
     prompt: String,
-    /// The model, or several of which the next replaces one whose provider is out of reach; the default of the agent,
-    /// the skill or the service if not given.
+    /// The model, or a list in which the next model replaces one whose provider is unavailable. The default is that
+    /// of the agent, the skill or the service.
     model: Option<ModelList>,
-    /// The files to start from.
+    /// The input files.
     #[serde(default)]
     #[schema(max_items = 50)]
     inputs: Vec<InputRequest>,
-    /// The skill's parameters. `GET /v1/skills/{name}` has their schema.
+    /// The parameters of the skill. `GET /v1/skills/{name}` returns their schema.
     #[serde(default)]
     parameters: Map<String, Value>,
-    /// Which calls of tools wait for a person, or are written down; beside what the skill or the agent says, which
-    /// it can only make stricter.
+    /// Rules for tool calls that need approval or that are logged, in addition to the rules of the skill or the
+    /// agent. They can only make those rules stricter.
     #[serde(default)]
     #[schema(value_type = Hooks)]
     hooks: HooksRequest,
-    /// The JSON Schema (draft 2020-12) of the job's `result`, at most 64 KiB; instead of that of the skill or the
-    /// agent. `$ref` may refer to `#/$defs/NAME` of the same schema, without recursion. The job fails with
-    /// `result_invalid` if the model hands over nothing that matches, also after two repairs.
+    /// The JSON Schema (draft 2020-12) of the job's `result`, at most 64 KiB. It replaces the schema of the skill or
+    /// the agent. `$ref` may refer to `#/$defs/NAME` of the same schema, without recursion. If the model returns no
+    /// matching result, even after two corrections, the job fails with `result_invalid`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Map<String, Value>>)]
     output_schema: Option<Value>,
-    /// What the job may use up.
+    /// The limits of the job.
     #[serde(default)]
     limits: LimitsRequest,
-    /// Higher goes first within the tenant; a step is worth a minute of waiting.
+    /// The priority within the tenant; 0 by default. Higher priorities start first. One step counts as one minute of
+    /// waiting.
     #[serde(default)]
     #[schema(value_type = i16, minimum = -100, maximum = 100)]
     priority: Whole,
-    /// The earliest start.
+    /// The earliest start; now by default.
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,
-    /// How often a fault of the service may end an attempt before the job fails; 3 if not given.
+    /// The number of attempts that can end with an internal error before the job fails; 3 by default.
     #[schema(value_type = Option<i16>, minimum = 1, maximum = 20)]
     max_attempts: Option<Whole>,
-    /// Where to post milestones of this job: a URL, or an object with `url` and `events`. Signed with the tenant's
-    /// default secret, `GET /v1/webhooks/default-secret`.
+    /// The webhook for milestones of this job: a URL, or an object with `url` and `events`. Deliveries are signed
+    /// with the tenant's default secret, which `GET /v1/webhooks/default-secret` returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     webhook: Option<JobWebhookRequest>,
-    /// Anything of the client's own, given back with the job.
+    /// Data that the client attaches, at most 16 KiB of JSON. It is returned with the job.
     #[serde(default)]
     metadata: Map<String, Value>,
 }
 
-/// A time that the database can store, with errors that say how to write it.
+/// Deserializes a time that the database can store. The errors show the expected format.
 pub(crate) fn instant<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<DateTime<Utc>>, D::Error> {
@@ -132,7 +134,7 @@ pub(crate) fn instant<'de, D: Deserializer<'de>>(
     Ok(instant)
 }
 
-/// The things that requests name and that exist.
+/// The existing objects that requests refer to.
 pub(super) struct References<'a> {
     pub(super) catalog: &'a Catalog,
     pub(super) providers: &'a Providers,
@@ -148,43 +150,43 @@ pub(crate) struct Parsed {
     pub(super) title: String,
     pub(super) external_id: Option<String>,
     pub(super) conversation: Option<ConversationId>,
-    /// The secrets that the job cannot do without.
+    /// The secrets that the job requires.
     pub(super) secrets: Vec<SecretNeed>,
     pub(super) models: ModelList,
     pub(super) request: JobRequest,
-    /// Contents that came with the request, by the place of their input.
+    /// The files that came with the request, each with the place of its input.
     pub(super) inline: Vec<Inline>,
     pub(super) run_at: Option<DateTime<Utc>>,
     pub(super) metadata: Map<String, Value>,
 }
 
 impl CreateJob {
-    /// The skill that it names.
+    /// Returns the skill that the request names.
     pub(super) fn skill(&self) -> Option<&str> {
         self.skill.as_deref()
     }
 
-    /// The agent that it names.
+    /// Returns the agent that the request names.
     pub(super) fn agent(&self) -> Option<&str> {
         self.agent.as_deref()
     }
 
-    /// The assets that the inputs name.
+    /// Returns the assets that the inputs name.
     pub(super) fn asset_ids(&self) -> impl Iterator<Item = AssetId> {
         self.inputs.iter().filter_map(|input| input.asset_id)
     }
 
-    /// The conversation that it names.
+    /// Returns the conversation that the request names.
     pub(super) fn conversation(&self) -> Option<ConversationId> {
         self.conversation_id
     }
 
-    /// The webhook that it brings along.
+    /// Returns the webhook of the request.
     pub(super) fn webhook(&self) -> Option<&JobWebhookRequest> {
         self.webhook.as_ref()
     }
 
-    /// Checks everything but the webhook, whose address must be looked up; the errors are all that there are.
+    /// Validates everything except the webhook, whose host name must be looked up. Returns all errors at once.
     pub(super) fn parse(self, known: &References<'_>) -> Result<Parsed, Vec<FieldError>> {
         let mut errors = Vec::new();
         let found = self.check_target(known, &mut errors);
@@ -255,7 +257,7 @@ impl CreateJob {
                 None => FieldError::new(
                     "/skill",
                     format!(
-                        "there is no skill `{name}`; there are: {}, and those that you upload",
+                        "there is no skill `{name}`; valid values: {}, and the skills that you upload",
                         known.catalog.names().join(", ")
                     ),
                 ),
@@ -264,12 +266,10 @@ impl CreateJob {
                 Some(agent) => return Some(AvailableTarget::Agent(agent)),
                 None => FieldError::new(
                     "/agent",
-                    format!(
-                        "there is no agent `{name}`; GET /v1/agents lists those that there are"
-                    ),
+                    format!("there is no agent `{name}`; GET /v1/agents lists all agents"),
                 ),
             },
-            (None, None) => FieldError::new("", "name what to run: one of `skill` and `agent`"),
+            (None, None) => FieldError::new("", "name what to run: set `skill` or `agent`"),
             (Some(_), Some(_)) => {
                 FieldError::new("/agent", "a job runs a skill or an agent, not both")
             }
@@ -284,7 +284,7 @@ impl CreateJob {
     ) -> Option<FieldError> {
         let id = self.conversation_id?;
         let detail = match (known.get(&id), &self.agent) {
-            (_, None) => "only an agent's job continues a conversation".to_owned(),
+            (_, None) => "only a job with an agent can continue a conversation".to_owned(),
             (None, _) => NO_CONVERSATION.to_owned(),
             (Some(conversation), Some(agent)) if conversation.agent != *agent => {
                 format!(
@@ -301,7 +301,7 @@ impl CreateJob {
         if self.prompt.trim().is_empty() {
             errors.push(FieldError::new(
                 "/prompt",
-                "say what is wanted; the prompt is empty",
+                "the prompt is empty: describe the task",
             ));
         } else if self.prompt.chars().count() > MAX_PROMPT_CHARS {
             let detail = format!(
@@ -340,7 +340,7 @@ impl CreateJob {
         if self.inputs.len() > MAX_INPUTS {
             errors.push(FieldError::new(
                 "/inputs",
-                format!("must be at most {MAX_INPUTS}"),
+                format!("must have at most {MAX_INPUTS} inputs"),
             ));
         }
         let (mut inputs, mut inline) = (Vec::new(), Vec::new());
@@ -363,7 +363,7 @@ impl CreateJob {
         (inputs, inline)
     }
 
-    /// The priority and the number of attempts, as far as they are given.
+    /// Returns the priority and the number of attempts, if they are given and valid.
     fn check_numbers(&self, errors: &mut Vec<FieldError>) -> (Option<i16>, Option<i16>) {
         let priority = number::check(Some(self.priority), Priority::RANGE, "/priority", errors);
         let attempts = number::check(self.max_attempts, 1..=20, "/max_attempts", errors);

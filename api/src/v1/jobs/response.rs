@@ -9,7 +9,7 @@ use serde::Serialize;
 use shared::job::Job;
 use shared::submit_limit::RateState;
 
-/// Builds the response to submitted jobs.
+/// A builder for the response to submitted jobs.
 pub(crate) struct JobResponse(HttpResponseBuilder);
 
 impl JobResponse {
@@ -17,20 +17,20 @@ impl JobResponse {
         Self(HttpResponse::build(status))
     }
 
-    /// Says that the key of the request was used before, and that nothing new was made.
+    /// Marks the response as a repetition: the key of the request was used before, and no job was created.
     pub(crate) fn replayed(mut self) -> Self {
         self.0.insert_header(("Idempotent-Replayed", "true"));
         self
     }
 
-    /// Says how long the answer waited for the end at most (RFC 7240, section 3).
+    /// Adds the maximum time for which the response waited for the end of the job (RFC 7240, section 3).
     pub(crate) fn waited(mut self, patience: Duration) -> Self {
         let applied = format!("wait={}", patience.as_secs());
         self.0.insert_header(("Preference-Applied", applied));
         self
     }
 
-    /// Says what the tenant may still submit (draft-ietf-httpapi-ratelimit-headers-10).
+    /// Adds the state of the tenant's submit rate (draft-ietf-httpapi-ratelimit-headers-10).
     pub(crate) fn rate(mut self, state: Option<RateState>) -> Self {
         if let Some(state) = state {
             self.0.insert_header(("RateLimit-Policy", state.policy()));
@@ -39,14 +39,14 @@ impl JobResponse {
         self
     }
 
-    /// The answer with a job.
+    /// Returns the response with a job.
     pub(crate) fn job(mut self, job: &Job) -> HttpResponse {
         self.0
             .insert_header((LOCATION, format!("/v1/jobs/{}", job.id)))
             .json(job)
     }
 
-    /// The answer with something else.
+    /// Returns the response with another body.
     pub(crate) fn json(mut self, body: &impl Serialize) -> HttpResponse {
         self.0.json(body)
     }

@@ -19,20 +19,22 @@ use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::webhook_target::WebhookTargets;
 
-/// Creates a job like one that has ended, with the same request. In a conversation, it is its latest job.
+/// Creates a new job with the request of a job that has ended.
+///
+/// In a conversation, the new job becomes the latest job.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job to run again"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be sent again"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Identifies the request, so that it can be retried safely"),
     ),
     responses(
         (status = 202, description = "The new job, with `retry_of`", body = Job,
             headers(("Location" = String, description = "The job's path"))),
-        (status = 200, description = "The job that this key made before", body = Job),
-        (status = 409, description = "It has not ended", body = Problem, content_type = "application/problem+json"),
+        (status = 200, description = "The job that an earlier request with this key created", body = Job),
+        (status = 409, description = "The job has not ended", body = Problem, content_type = "application/problem+json"),
         (status = 429, description = "As for `POST /v1/jobs`", body = Problem, content_type = "application/problem+json",
-            headers(("Retry-After" = u64, description = "Seconds after which it may be accepted"))),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+            headers(("Retry-After" = u64, description = "Seconds to wait before the next attempt"))),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/jobs/{job_id}/retry")]
@@ -54,7 +56,7 @@ pub(crate) async fn retry_job(
 ) -> Result<HttpResponse, ApiError> {
     let before = find(&pool, caller.tenant, *job).await?;
     if !before.status.is_terminal() {
-        return Err(not_finished("wait for its end, or cancel it"));
+        return Err(not_finished("wait until it ends, or cancel it"));
     }
     let key = Key::of(&http, &("retry", before.id))?;
     let conversation = before.conversation_id;
@@ -82,7 +84,7 @@ pub(crate) async fn retry_job(
     }
 }
 
-/// A new job with the stored request of that one.
+/// Returns a new job with the stored request of an earlier job.
 async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow, ApiError> {
     let mut request = readable(db::job::get_request(pool, tenant, before.id).await?)?;
     request.origin = None;
@@ -116,7 +118,7 @@ async fn new_job(pool: &Pool, tenant: TenantId, before: Job) -> Result<NewJobRow
     })
 }
 
-/// The needs of a job, and of a retry of it.
+/// Returns the needs of a job, which are also the needs of its retry.
 async fn needs(
     job: &Job,
     request: &JobRequest,
@@ -124,7 +126,7 @@ async fn needs(
     tenant: TenantId,
 ) -> db::Result<Needs> {
     if let (Some(skill), Some(version)) = (&job.skill, job.skill_version) {
-        // Its version is there as long as the job is.
+        // The version of the skill exists as long as the job.
         let needs = db::skill::get_needs(pool, tenant, skill, version).await?;
         return Ok(needs.unwrap_or_default());
     }

@@ -17,61 +17,60 @@ use super::{find, readable};
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// What a job was asked to do, as it was understood: with every default filled in. It can be sent to `POST /v1/jobs`
-/// again.
+/// The stored request of a job, with all defaults filled in. It can be sent to `POST /v1/jobs` again.
 #[derive(Serialize, ToSchema)]
 #[schema(as = JobRequest)]
 pub(crate) struct StoredRequest {
-    /// The skill.
+    /// The skill that the job runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     skill: Option<String>,
-    /// The agent.
+    /// The agent that the job runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<String>,
-    /// The conversation that it continues.
+    /// The conversation that the job continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     conversation_id: Option<ConversationId>,
-    /// The job's title.
+    /// The title of the job.
     title: String,
     /// The client's own reference.
     #[serde(skip_serializing_if = "Option::is_none")]
     external_id: Option<String>,
-    /// What is wanted.
+    /// The task, in the user's own words.
     prompt: String,
-    /// The model, or several in the order in which they are asked.
+    /// The model, or a list of models in the order in which they are tried.
     model: ModelList,
-    /// The files to start from. Those that came with the request are assets.
+    /// The input files. Files that came with the request are assets.
     inputs: Vec<StoredInput>,
-    /// The skill's parameters, with the defaults of those that were not given.
+    /// The parameters of the skill, including the defaults of those that were not given.
     parameters: Map<String, Value>,
-    /// Rules for tool calls, beside those of the skill or the agent.
+    /// Rules for tool calls, in addition to those of the skill or the agent.
     hooks: Hooks,
-    /// What the job may use up.
+    /// The limits of the job.
     limits: Limits,
     /// The JSON Schema of the job's `result`.
     #[serde(skip_serializing_if = "Option::is_none")]
     output_schema: Option<OutputSchema>,
-    /// Higher goes first within the tenant.
+    /// The priority within the tenant. Higher priorities start first.
     priority: i16,
-    /// How often a fault of the service may end an attempt before the job fails.
+    /// The number of attempts that can end with an internal error before the job fails.
     max_attempts: i16,
     /// The job's own webhook.
     #[serde(skip_serializing_if = "Option::is_none")]
     webhook: Option<JobWebhook>,
-    /// What the client attached.
+    /// Data that the client attached to the job.
     metadata: Map<String, Value>,
 }
 
-/// A file to start from: an asset, or something on the web.
+/// An input file: an asset, or a file on the web.
 #[derive(Serialize, ToSchema)]
 struct StoredInput {
     /// The asset.
     #[serde(skip_serializing_if = "Option::is_none")]
     asset_id: Option<AssetId>,
-    /// The URL.
+    /// The URL of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<String>,
-    /// What the file is called in the workspace, if the client said so.
+    /// The file name in the workspace, if the client gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
     name: Option<String>,
 }
@@ -93,11 +92,11 @@ impl From<Input> for StoredInput {
     }
 }
 
-/// Returns what a job was asked to do: its prompt, inputs, parameters, hooks, limits and priority.
+/// Returns the stored request of a job: its prompt, inputs, parameters, hooks, limits and priority.
 #[utoipa::path(tag = "jobs", params(("job_id" = JobId, Path, description = "The job")), responses(
     (status = 200, description = "The request", body = StoredRequest),
-    (status = 409, description = "Another release stored it, and this one cannot read it", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 409, description = "Another release stored the request, and this release cannot read it", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/jobs/{job_id}/request")]
 pub(crate) async fn get_job_request(

@@ -18,38 +18,39 @@ use crate::key_watch::KeyWatch;
 use crate::problem::{ApiError, Problem};
 use crate::query::Query;
 
-/// From where to follow, and what.
+/// Query parameters for the stream of a job.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct StreamJob {
-    /// Only events after this `seq`. The header `Last-Event-ID` wins.
+    /// Only events after this `seq`. The header `Last-Event-ID` overrides it.
     after: Option<i64>,
-    /// Whether to send live text and output (`message.delta`, `reasoning.delta`, `tool.output`); true if not
-    /// given.
+    /// Whether to send live output: `message.delta`, `reasoning.delta` and `tool.output`, or `log.trimmed` in their
+    /// place; true by default.
     deltas: Option<bool>,
-    /// Whether events have their type in the field `event`; true if not given. Without names, every event reaches the
-    /// `onmessage` of a browser's `EventSource`; the type is in the data, too.
+    /// Whether events have their type in the field `event`; true by default. Without it, every event reaches the
+    /// `onmessage` handler of a browser's `EventSource`. The data has the type in both cases.
     event_names: Option<bool>,
 }
 
-/// Follows a job's log as Server-Sent Events: what is there, then what comes, until the job has ended.
+/// Streams the log of a job as Server-Sent Events.
 ///
-/// `id` is the event's `seq`, `event` its type, `data` the event. A client that lost the connection sends the last
-/// id it has as `Last-Event-ID`, as libraries for server-sent events do by themselves, and misses nothing. 204 says
-/// that there is nothing more to come. The body ends cleanly only after the event that ends the log
+/// The stream sends the existing events first, and then new events until the job has ended. `id` is the `seq` of the
+/// event, `event` is its type, and `data` is the event. After a lost connection, send the last received `id` as
+/// `Last-Event-ID`, and no event is missed. Libraries for Server-Sent Events do this by themselves. 204 means that
+/// the job has ended and no more events follow. The body ends cleanly only after the event that ends the log
 /// (`job.completed`, `job.failed` or `job.cancelled`). In every other case the connection is aborted, and the client
-/// comes back with `Last-Event-ID`.
+/// should reconnect with `Last-Event-ID`.
 #[utoipa::path(tag = "jobs",
     params(
         ("job_id" = JobId, Path, description = "The job"),
-        ("Last-Event-ID" = Option<String>, Header, description = "The last `seq` that the client has"),
+        ("Last-Event-ID" = Option<String>, Header, description = "The last `seq` that the client received"),
         StreamJob,
     ),
     responses(
         (status = 200, description = "The stream; each event's data is an `Event`", body = EventSchema, content_type = "text/event-stream"),
-        (status = 204, description = "The job has ended and the client has all of its log"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 204, description = "The job has ended and the client has received its whole log"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/jobs/{job_id}/stream")]
@@ -72,7 +73,7 @@ pub(crate) async fn stream_job(
         }
         Some(_) => {}
         None if job.status.is_terminal() => return Ok(HttpResponse::NoContent().finish()),
-        // Followers of a job share their place in its log, so nobody may be ahead of it.
+        // Followers of a job share a position in its log, so a follower must not be ahead of the log.
         None => {
             return Err(ApiError::Malformed(format!(
                 "the log has no event {after} yet"
@@ -90,7 +91,8 @@ pub(crate) async fn stream_job(
         .streaming(follower.into_body(shown, keys.watch(caller.key))))
 }
 
-/// An empty id is what a browser sends that has seen no event with one.
+/// Returns the `Last-Event-ID`, if it is not empty. Browsers send an empty one if no event with an id has arrived
+/// yet.
 fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {
     let Some(header) = request.headers().get("Last-Event-ID") else {
         return Ok(None);

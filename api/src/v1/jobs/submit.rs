@@ -1,4 +1,4 @@
-//! The submit path: requests are looked up, validated and stored together, all of them or none.
+//! The submit path: looks up, validates and stores requests together, all of them or none.
 
 mod check;
 mod idempotency;
@@ -28,10 +28,10 @@ use crate::problem::{ApiError, FieldError};
 use crate::v1::{agents, skills};
 use crate::webhook_target::WebhookTargets;
 
-/// Errors of one answer: a batch may have the same mistake in a thousand jobs.
+/// The maximum number of errors in a response. A batch may have the same mistake in a thousand jobs.
 const MAX_ERRORS: usize = 100;
 
-/// Accepts jobs of a caller.
+/// Submits jobs for a caller.
 pub(crate) struct Submitter<'a> {
     pub(crate) caller: &'a Caller,
     pub(crate) pool: &'a Pool,
@@ -42,19 +42,19 @@ pub(crate) struct Submitter<'a> {
     pub(crate) webhook_targets: &'a WebhookTargets,
 }
 
-/// Where in the body the requests are.
+/// The location of the requests in the body.
 #[derive(Clone, Copy)]
 pub(crate) enum BodyShape {
-    /// The only one is the body.
+    /// The body is the only request.
     One,
-    /// In a list.
+    /// The requests are in a list.
     Batch,
-    /// The only one is the field `job` of a schedule.
+    /// The only request is the field `job` of a schedule.
     Schedule,
 }
 
 impl BodyShape {
-    /// The error of a field of the request at a place.
+    /// Returns an error of the request at `place`, with a pointer into the body.
     fn locate(self, place: usize, error: FieldError) -> FieldError {
         match self {
             Self::One => error,
@@ -69,13 +69,13 @@ impl BodyShape {
         }
     }
 
-    /// The error for requests with errors.
+    /// Returns the API error for requests with errors.
     fn refuse(self, wrong: Vec<IndexedError>) -> ApiError {
         let errors = wrong.into_iter().take(MAX_ERRORS);
         ApiError::Invalid(errors.map(|(at, error)| self.locate(at, error)).collect())
     }
 
-    /// The error for more requests than the tenant may submit now.
+    /// Returns the API error for more requests than the tenant may submit now.
     fn refuse_limit(self, refusal: SubmitRefusal) -> ApiError {
         match refusal {
             SubmitRefusal::TooFast(wait) => ApiError::SubmitRateExceeded { wait },
@@ -95,29 +95,29 @@ impl BodyShape {
 
 /// The outcome of a submission.
 pub(crate) enum Submitted {
-    /// Jobs in the order of the requests, and what the tenant may still submit.
+    /// The new jobs, in the order of the requests, and the state of the tenant's submit rate.
     New(Vec<Job>, Option<RateState>),
-    /// The key was used before, for these jobs.
+    /// The jobs of an earlier request with the same key.
     Replayed(Vec<JobId>),
 }
 
-/// Jobs that a request asks for.
+/// The jobs to submit.
 pub(super) struct Submission {
     pub(super) shape: BodyShape,
-    /// The jobs, and the id that each will have.
+    /// The requests, each with the id of its future job.
     pub(super) requests: Vec<(JobId, CreateJob)>,
     pub(super) key: Option<Key>,
-    /// Whether the client waits for its jobs.
+    /// Whether the client waits for the end of the jobs.
     pub(super) is_followed: bool,
 }
 
-/// What a submission stores with its jobs, in the same transaction.
+/// Data that is stored with the jobs, in the same transaction.
 #[derive(Clone, Copy, Default)]
 struct StoredWith<'a> {
     key: Option<&'a Key>,
-    /// The run of a schedule, which starts with the job.
+    /// The run of a schedule that starts with the job.
     run: Option<RunStart>,
-    /// Whether the client waits for its jobs.
+    /// Whether the client waits for the end of the jobs.
     is_followed: bool,
 }
 
@@ -128,11 +128,11 @@ struct ValidatedJob {
     parsed: Parsed,
 }
 
-/// An error of the request at a place in the list.
+/// An error of a request, with the place of the request in the list.
 type IndexedError = (usize, FieldError);
 
 impl Submitter<'_> {
-    /// Creates the jobs, or finds those that the key created before.
+    /// Creates the jobs, or returns those of an earlier request with the same key.
     pub(super) async fn submit(&self, submission: Submission) -> Result<Submitted, ApiError> {
         let Submission {
             shape,
@@ -184,7 +184,7 @@ impl Submitter<'_> {
         self.store(validated, with).await
     }
 
-    /// Creates a job like one that has ended, or finds the one that the key created before.
+    /// Creates a retry of a job, or returns the job of an earlier request with the same key.
     pub(super) async fn retry(
         &self,
         job: NewJobRow,
@@ -228,19 +228,21 @@ impl Submitter<'_> {
                 None => Err(shape.refuse_limit(refusal)),
             },
             StoreOutcome::UsedKey => before().await?.ok_or_else(|| {
-                ApiError::Unavailable(anyhow::anyhow!("its jobs were just deleted"))
+                ApiError::Unavailable(anyhow::anyhow!(
+                    "the jobs with this key were deleted during the request"
+                ))
             }),
         }
     }
 
-    /// Looks up everything that the requests name, each thing once.
+    /// Looks up everything that the requests refer to, each reference once.
     async fn look_up(&self, requests: &[(JobId, CreateJob)]) -> Result<References<'_>, ApiError> {
         let requests = || requests.iter().map(|(_, request)| request);
         let (pool, tenant) = (self.pool, self.caller.tenant);
         let skills = requests().filter_map(CreateJob::skill);
         let skills = distinct(skills.map(str::to_owned));
         let skills = skills::find_all(pool, self.catalog, self.caller, &skills).await?;
-        // Text that is no valid name names nothing, and the database may not accept it.
+        // Text that is not a valid name refers to nothing, and the database may not accept it.
         let agents = requests().filter_map(CreateJob::agent);
         let agents = distinct(agents.filter(|name| is_name(name)).map(str::to_owned));
         let agents = match &agents[..] {
@@ -274,17 +276,17 @@ impl Submitter<'_> {
 
 /// The outcome of storing valid requests.
 enum StoreOutcome {
-    /// The jobs, and what the tenant may still submit.
+    /// The jobs, and the state of the tenant's submit rate.
     Stored(Vec<Job>, Option<RateState>),
-    /// Something that they name was deleted meanwhile.
+    /// Something that the requests refer to was deleted in the meantime.
     Invalid(Vec<IndexedError>),
-    /// The job to run again was deleted meanwhile.
+    /// The job to retry was deleted in the meantime.
     SourceGone,
     /// The run of a schedule does not start.
     NotStarted(RunRefusal),
-    /// The tenant's limits do not allow so many.
+    /// The tenant's limits do not allow so many jobs.
     Refused(SubmitRefusal),
-    /// Another request used the key meanwhile.
+    /// Another request used the key in the meantime.
     UsedKey,
 }
 

@@ -19,38 +19,38 @@ use crate::problem::{ApiError, Problem};
 const DEFAULT_SECONDS: i32 = 3600;
 const MAX_SECONDS: i32 = 86_400;
 
-/// Options of a new token.
+/// The request to create a token for a job.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateJobToken {
-    /// Seconds until it expires; 3,600 if not given.
+    /// The lifetime of the token in seconds; 3,600 by default.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 86_400)]
     expires_in_seconds: Option<Whole>,
 }
 
-/// A token that reads one job.
+/// A token that can read one job.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct JobToken {
     /// The token, for the query parameter `token`. It cannot be read again.
     #[schema(example = "tok_…")]
     token: String,
-    /// When it expires. A stream that is open then goes on.
+    /// When the token expires. A stream that is open at that time continues.
     expires_at: DateTime<Utc>,
-    /// The address of the job's stream with the token, relative to the service.
+    /// The URL of the job's stream with the token, relative to the service.
     stream_url: String,
 }
 
-/// Makes a short-lived token for one job, so that a product can hand the job's stream and files to its own users'
-/// browsers.
+/// Creates a short-lived token for one job.
 ///
-/// As the query parameter `token`, it replaces the key for `GET /v1/jobs/{job_id}`, its `/events` and `/stream`, and
-/// `GET /v1/assets/{asset_id}/content` of files that the job made or came with, and for nothing else. It ends when it
-/// expires, or when the key that made it is revoked.
+/// With the token, an application can give the browsers of its own users access to the stream and the files of the
+/// job. As the query parameter `token`, it replaces the API key for `GET /v1/jobs/{job_id}`, its `/events` and
+/// `/stream`, and for `GET /v1/assets/{asset_id}/content` of files that the job made or that came with its request.
+/// It is valid for nothing else. It ends when it expires, or when the API key that created it is revoked.
 #[utoipa::path(tag = "jobs", request_body(content = CreateJobToken, example = json!({"expires_in_seconds": 600})),
     params(("job_id" = JobId, Path, description = "The job")),
     responses(
         (status = 201, description = "The token", body = JobToken),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/jobs/{job_id}/tokens")]

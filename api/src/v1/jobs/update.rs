@@ -1,4 +1,4 @@
-//! Changing a job.
+//! Changes to a job.
 
 use actix_web::patch;
 use actix_web::web::{Data, Json as JsonResponse, Path};
@@ -20,17 +20,19 @@ use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, ErrorCode, FieldError, Problem};
 
-/// Changes to a job. Fields that are not given stay.
+/// The request to change a job. Fields that are not given stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateJob {
-    /// Higher goes first within the tenant; a step is worth a minute of waiting. Only while the job is queued.
+    /// The priority within the tenant. Higher priorities start first. One step counts as one minute of waiting. It
+    /// can only be changed while the job is queued.
     #[schema(value_type = Option<i16>, minimum = -100, maximum = 100)]
     priority: Option<Whole>,
-    /// The earliest start. A time that is past is now. Only while the job is queued.
+    /// The earliest start. A time in the past means now. It can only be changed while the job is queued.
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,
-    /// Anything of the client's own, in place of what was there. In any state of the job.
+    /// Data that the client attaches, at most 16 KiB of JSON. It replaces the earlier metadata, and can always be
+    /// changed.
     metadata: Option<Map<String, Value>>,
 }
 
@@ -55,8 +57,8 @@ impl UpdateJob {
     params(("job_id" = JobId, Path, description = "The job")),
     responses(
         (status = 200, description = "The job", body = Job),
-        (status = 409, description = "It is not queued any more, and the request changes more than metadata", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The job is no longer queued, and the request changes more than metadata", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[patch("/jobs/{job_id}")]
@@ -71,7 +73,7 @@ pub(crate) async fn update_job(
     let change = body.0.parse().map_err(ApiError::Invalid)?;
     let (job, tenant) = (*job, caller.tenant);
     let mut transaction = pool.begin().await?;
-    // A worker that claims the job waits for this lock, and then sees the change.
+    // A worker that claims the job waits for this lock, and then reads the changed job.
     db::run::lock(&mut transaction, tenant, job).await?;
     let request = readable(db::job::get_request(&mut *transaction, tenant, job).await?)?;
     let updated = match change {
@@ -90,7 +92,7 @@ pub(crate) async fn update_job(
     if !updated {
         return Err(ApiError::Conflict {
             code: ErrorCode::JobNotQueued,
-            detail: "this job is not queued any more; only its metadata can be changed".to_owned(),
+            detail: "this job is no longer queued; only its metadata can be changed".to_owned(),
         });
     }
     notifier.notify(DueNotifications::work());

@@ -12,16 +12,16 @@ use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
 use crate::query::Query;
 
-/// Periods of one answer: more than a plot has pixels for is of no use.
+/// The maximum number of periods in a response. A plot has no pixels for more.
 const MAX_PERIODS: i32 = 720;
 const DEFAULT_MINUTES: i32 = 180;
 
-/// How far to look back.
+/// Query parameters for the history of the queue.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct GetQueueHistory {
-    /// The last minutes to return, 1 to 43200 (30 days); 180 if not given.
+    /// The number of minutes to return, up to now: 1 to 43200 (30 days); 180 by default.
     #[param(minimum = 1, maximum = 43_200)]
     minutes: Option<i32>,
 }
@@ -29,37 +29,37 @@ struct GetQueueHistory {
 /// The history of the queue.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct QueueHistory {
-    /// The length of each period in minutes: 1, or more if there would be more than 720 of them.
+    /// The length of a period in minutes. It is 1, or more if there would be more than 720 periods.
     step_minutes: i32,
-    /// The periods in their order. One in which no job ended and no worker was there is left out.
+    /// The periods, in order. A period in which no job ended and no worker was running is omitted.
     data: Vec<QueueHistoryEntry>,
     /// Always null: all periods are on one page.
     #[schema(required)]
     next_cursor: Option<String>,
 }
 
-/// The queue in one period. The counts of jobs are the largest of its minutes, each counted at one moment; they are
-/// null if no worker counted, and 10,000 means 10,000 or more.
+/// The queue in one period. Counts of jobs are measured once a minute, and the largest value of the period is
+/// returned. They are null if no worker measured them. 10,000 means 10,000 or more.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct QueueHistoryEntry {
-    /// When the period began.
+    /// The start of the period.
     at: DateTime<Utc>,
-    /// Jobs that a free slot could have taken.
+    /// Jobs that a free slot of a worker could have started.
     #[schema(required)]
     ready: Option<i32>,
-    /// Jobs that were not to start yet.
+    /// Jobs that could not start yet.
     #[schema(required)]
     scheduled: Option<i32>,
-    /// Jobs behind another of their conversation.
+    /// Jobs that waited for an earlier job of their conversation.
     #[schema(required)]
     blocked: Option<i32>,
-    /// Jobs with a worker.
+    /// Jobs that ran on a worker.
     #[schema(required)]
     running: Option<i32>,
-    /// Jobs that waited for a person.
+    /// Jobs that waited for the decision of a person.
     #[schema(required)]
     waiting: Option<i32>,
-    /// For how many seconds the job that waited longest could have started; null if none waited.
+    /// The number of seconds since the longest waiting job became ready to start; null if no job waited.
     #[schema(required)]
     oldest_seconds: Option<i32>,
     /// Jobs that completed in the period.
@@ -70,10 +70,10 @@ pub(crate) struct QueueHistoryEntry {
     cancelled: i64,
 }
 
-/// Returns the depth of the queue and the ends of jobs over time, for plots.
+/// Returns the length of the queue and the numbers of ended jobs over time.
 #[utoipa::path(tag = "admin", params(GetQueueHistory), responses(
     (status = 200, description = "The history", body = QueueHistory),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/queue/history")]
 pub(crate) async fn get_queue_history(

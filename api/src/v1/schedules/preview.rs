@@ -1,4 +1,4 @@
-//! The times that a schedule would have.
+//! A preview of the times of a schedule.
 
 use actix_web::post;
 use actix_web::web::{Data, Json as JsonResponse};
@@ -18,29 +18,29 @@ use crate::body::Json;
 use crate::problem::{ApiError, FieldError, Problem};
 use crate::v1::jobs::instant;
 
-/// When a schedule would run, with the fields of a schedule.
+/// The request to preview the times of a schedule. The fields are those of a schedule.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviewSchedule {
     /// A cron pattern. Exactly one of `cron` and `interval_seconds`.
     #[schema(example = "30 9 * * 1-5")]
     cron: Option<String>,
-    /// The IANA time zone of the pattern; `UTC` if not given.
+    /// The IANA time zone of the pattern; `UTC` by default.
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// Seconds from one time to the next, counted from `starts_at`, or from now.
+    /// The seconds from one time to the next, counted from `starts_at`, or else from now.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
     interval_seconds: Option<Whole>,
-    /// The first time is no earlier.
+    /// The first time is not earlier than this.
     #[serde(default, deserialize_with = "instant")]
     starts_at: Option<DateTime<Utc>>,
-    /// The last time is no later.
+    /// The last time is not later than this.
     #[serde(default, deserialize_with = "instant")]
     ends_at: Option<DateTime<Utc>>,
 }
 
 impl PreviewSchedule {
-    /// The settings of a schedule with these times. Nothing else of them matters.
+    /// Returns the settings of a schedule with these times. The other settings do not matter.
     fn parse(self, errors: &mut Vec<FieldError>) -> ScheduleSettings {
         let has_cron = self.cron.is_some();
         let default_zone = || has_cron.then(|| DEFAULT_ZONE.to_owned());
@@ -61,7 +61,7 @@ impl PreviewSchedule {
     }
 }
 
-/// The times that a schedule would have.
+/// The times of a previewed schedule.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct SchedulePreview {
     /// The next times, at most five, without jitter.
@@ -73,7 +73,7 @@ pub(crate) struct SchedulePreview {
     request_body(content = PreviewSchedule, example = json!({"cron": "30 9 * * 1-5", "time_zone": "Europe/Berlin"})),
     responses(
         (status = 200, description = "The times", body = SchedulePreview),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/schedules/preview")]

@@ -1,4 +1,4 @@
-//! The settings of a schedule as clients give them.
+//! The settings of a schedule, as clients send them.
 
 use std::ops::RangeInclusive;
 
@@ -15,94 +15,94 @@ use crate::number;
 use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::{CreateJob, instant};
 
-/// A shorter interval would be a loop. The longest is a year.
+/// The valid intervals. The minimum prevents a schedule that creates jobs in a loop. The maximum is a year.
 const INTERVAL_SECONDS: RangeInclusive<i32> = 10..=31_536_000;
 const JITTER_SECONDS: RangeInclusive<i32> = 0..=3600;
 const CATCH_UP_LIMIT: RangeInclusive<i32> = 1..=100;
 const DEFAULT_CATCH_UP_LIMIT: i32 = 10;
 pub(super) const DEFAULT_ZONE: &str = "UTC";
 
-/// A schedule to be made.
+/// The request to create a schedule.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSchedule {
-    /// A name, unique in the tenant: 1 to 100 characters, none of them a control character.
+    /// A name, unique within the tenant: 1 to 100 characters, without control characters.
     #[schema(example = "morning report", min_length = 1, max_length = 100)]
     name: String,
     /// A cron pattern of five fields (minute, hour, day of month, month, day of week), or one of `@hourly`, `@daily`,
     /// `@weekly`, `@monthly`, `@yearly`. Exactly one of `cron` and `interval_seconds`.
     #[schema(example = "30 9 * * 1-5")]
     cron: Option<String>,
-    /// The IANA time zone of the pattern; `UTC` if not given.
+    /// The IANA time zone of the pattern; `UTC` by default.
     #[schema(example = "Europe/Berlin")]
     time_zone: Option<String>,
-    /// Seconds from one time to the next, counted from `starts_at`, or from the creation of the schedule.
+    /// The seconds from one time to the next, counted from `starts_at`, or else from the creation of the schedule.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
     interval_seconds: Option<Whole>,
-    /// The request of its jobs, as for `POST /v1/jobs`, without `run_at` and without inputs as `data`.
+    /// The request of the schedule's jobs, as for `POST /v1/jobs`. `run_at` and inputs with `data` are not allowed.
     pub(super) job: CreateJob,
-    /// Whether it is paused.
+    /// Whether the schedule is paused; false by default.
     #[serde(default)]
     paused: bool,
-    /// What happens when a run is due while the job of an earlier run has not ended; `skip` if not given.
+    /// The behavior when a run is due while the job of an earlier run has not ended; `skip` by default.
     #[serde(default)]
     overlap: Overlap,
-    /// What happens with times that passed while no worker could start them; `one` if not given.
+    /// The handling of times that passed while no worker could start them; `one` by default.
     #[serde(default)]
     catch_up: CatchUp,
-    /// The most of those times that run, with `catch_up` of `all`; 10 if not given.
+    /// The maximum number of missed times that run if `catch_up` is `all`; 10 by default.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
     catch_up_limit: Option<Whole>,
-    /// The longest random delay of a run; 0 if not given. A run is never delayed beyond the next time.
+    /// The maximum random delay of a run, in seconds; 0 by default. A run is never delayed beyond the next time.
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
     jitter_seconds: Option<Whole>,
-    /// The first time is no earlier.
+    /// The first time is not earlier than this.
     #[serde(default, deserialize_with = "instant")]
     starts_at: Option<DateTime<Utc>>,
-    /// The last time is no later.
+    /// The last time is not later than this.
     #[serde(default, deserialize_with = "instant")]
     ends_at: Option<DateTime<Utc>>,
 }
 
-/// Changes to a schedule. Fields that are not given stay.
+/// The request to change a schedule. Fields that are not given stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateSchedule {
-    /// A new name.
+    /// The new name.
     #[schema(min_length = 1, max_length = 100)]
     name: Option<String>,
-    /// A cron pattern, in place of the pattern or the interval that was there.
+    /// The new cron pattern. It replaces the earlier pattern or interval.
     cron: Option<String>,
-    /// The IANA time zone of the pattern.
+    /// The new IANA time zone of the pattern.
     time_zone: Option<String>,
-    /// An interval, in place of the interval or the pattern that was there.
+    /// The new interval in seconds. It replaces the earlier interval or pattern.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
     interval_seconds: Option<Whole>,
-    /// The request of its jobs, in place of the one that was there.
+    /// The new request of the schedule's jobs. It replaces the earlier request.
     pub(super) job: Option<CreateJob>,
-    /// Pauses or resumes it. Times that pass meanwhile are not caught up.
+    /// Whether the schedule is paused. Times during the pause are not caught up.
     paused: Option<bool>,
-    /// What happens when a run is due while the job of an earlier run has not ended.
+    /// The behavior when a run is due while the job of an earlier run has not ended.
     overlap: Option<Overlap>,
-    /// What happens with times that passed while no worker could start them.
+    /// The handling of times that passed while no worker could start them.
     catch_up: Option<CatchUp>,
-    /// The most of those times that run, with `catch_up` of `all`.
+    /// The maximum number of missed times that run if `catch_up` is `all`.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
     catch_up_limit: Option<Whole>,
-    /// The longest random delay of a run.
+    /// The maximum random delay of a run, in seconds.
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
     jitter_seconds: Option<Whole>,
-    /// The first time is no earlier; null for no such bound.
+    /// The first time is not earlier than this. Null removes the limit.
     #[serde(default, deserialize_with = "given_instant")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     starts_at: Option<Option<DateTime<Utc>>>,
-    /// The last time is no later; null for no such bound.
+    /// The last time is not later than this. Null removes the limit.
     #[serde(default, deserialize_with = "given_instant")]
     #[schema(value_type = Option<DateTime<Utc>>)]
     ends_at: Option<Option<DateTime<Utc>>>,
 }
 
-/// Null is something other than nothing.
+/// Distinguishes null from a missing field.
 fn given_instant<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<DateTime<Utc>>>, D::Error> {
@@ -110,7 +110,7 @@ fn given_instant<'de, D: Deserializer<'de>>(
 }
 
 impl CreateSchedule {
-    /// The settings. Their job is validated apart from them.
+    /// Returns the settings. The job is validated separately.
     pub(super) fn parse(
         self,
         job: Box<RawValue>,
@@ -138,7 +138,7 @@ impl CreateSchedule {
 }
 
 impl UpdateSchedule {
-    /// Whether the change concerns the times of the schedule.
+    /// Whether the change affects the times of the schedule.
     pub(super) fn moves_times(&self) -> bool {
         self.cron.is_some()
             || self.time_zone.is_some()
@@ -147,12 +147,12 @@ impl UpdateSchedule {
             || self.ends_at.is_some()
     }
 
-    /// Whether it starts or ends a pause.
+    /// Whether the change starts or ends a pause.
     pub(super) fn pauses_or_resumes(&self) -> bool {
         self.paused.is_some()
     }
 
-    /// The settings after the change. Their job is validated apart from them.
+    /// Returns the settings after the change. The job is validated separately.
     pub(super) fn apply(
         self,
         stored: &StoredSchedule,
@@ -189,7 +189,7 @@ impl UpdateSchedule {
     }
 }
 
-/// When a schedule with these settings runs; notes what contradicts itself.
+/// Returns the timing of a schedule with these settings, and adds an error for settings that contradict each other.
 pub(super) fn check_timing(
     settings: &ScheduleSettings,
     created_at: DateTime<Utc>,
@@ -201,7 +201,7 @@ pub(super) fn check_timing(
             "/interval_seconds",
             "a schedule has `cron` or `interval_seconds`, not both",
         ),
-        // An interval out of its range is noted already.
+        // An interval that is out of range already has an error.
         (None, None)
             if errors
                 .iter()
@@ -209,16 +209,14 @@ pub(super) fn check_timing(
         {
             return None;
         }
-        (None, None) => {
-            FieldError::new("", "say when it runs: one of `cron` and `interval_seconds`")
-        }
+        (None, None) => FieldError::new("", "say when it runs: set `cron` or `interval_seconds`"),
         (None, Some(_)) if settings.time_zone.is_some() => FieldError::new(
             "/time_zone",
             "only a cron pattern has a time zone; leave it out",
         ),
         _ => match settings.timing(created_at) {
             Ok(timing) if timing.next_after(now).is_some() => return Some(timing),
-            Ok(_) => FieldError::new("/ends_at", "the schedule would end before its next time"),
+            Ok(_) => FieldError::new("/ends_at", "the schedule would end before its next run"),
             Err(error @ RecurrenceError::Zone) => FieldError::new("/time_zone", error.to_string()),
             Err(error) => FieldError::new("/cron", error.to_string()),
         },
@@ -227,7 +225,7 @@ pub(super) fn check_timing(
     None
 }
 
-/// The request as it is stored: what the client gave, without fields that are null.
+/// Returns the request in its stored form: the fields that the client gave, without null fields.
 pub(super) fn to_stored(job: &CreateJob) -> Result<Box<RawValue>, ApiError> {
     let mut value = serde_json::to_value(job).map_err(|error| ApiError::Internal(error.into()))?;
     if let Some(fields) = value.as_object_mut() {

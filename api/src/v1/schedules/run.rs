@@ -1,4 +1,4 @@
-//! Runs of a schedule: requesting one, and the history.
+//! Runs of a schedule: manual runs, and the history.
 
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Json, Path};
@@ -25,21 +25,22 @@ use crate::webhook_target::WebhookTargets;
 
 type ScheduleRunPage = Page<ScheduleRun>;
 
-/// Creates a job of a schedule now, also if the schedule is paused and whatever its `overlap` says.
+/// Creates a job of a schedule now.
 ///
-/// The times of the schedule stay as they are.
+/// This also works while the schedule is paused, and whatever its `overlap` is. The times of the schedule do not
+/// change.
 #[utoipa::path(tag = "schedules",
     params(
         ("schedule_id" = ScheduleId, Path, description = "The schedule"),
-        ("Idempotency-Key" = Option<String>, Header, description = "Names the request, so that it can be sent again"),
+        ("Idempotency-Key" = Option<String>, Header, description = "Identifies the request, so that it can be retried safely"),
     ),
     responses(
         (status = 202, description = "The job, with `schedule_id`", body = Job,
             headers(("Location" = String, description = "The job's path"))),
-        (status = 200, description = "The job that this key made before", body = Job),
+        (status = 200, description = "The job that an earlier request with this key created", body = Job),
         (status = 429, description = "As for `POST /v1/jobs`", body = Problem, content_type = "application/problem+json",
-            headers(("Retry-After" = u64, description = "Seconds after which it may be accepted"))),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+            headers(("Retry-After" = u64, description = "Seconds to wait before the next attempt"))),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/schedules/{schedule_id}/run")]
@@ -84,26 +85,26 @@ pub(crate) async fn run_schedule(
     }
 }
 
-/// Which runs to list.
+/// Query parameters for the runs of a schedule.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 struct ListScheduleRuns {
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
-/// Lists the runs of a schedule, the newest first: those that created a job, that wait, that were skipped and that
-/// failed.
+/// Lists the runs of a schedule, the newest first.
 ///
-/// They are kept as long as jobs are.
+/// The list has the runs that created a job, that wait, that were skipped and that failed. Runs are kept as long as
+/// jobs are.
 #[utoipa::path(tag = "schedules",
     params(("schedule_id" = ScheduleId, Path, description = "The schedule"), ListScheduleRuns),
     responses(
         (status = 200, description = "A page of runs", body = ScheduleRunPage),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/schedules/{schedule_id}/runs")]

@@ -1,4 +1,4 @@
-//! Creating and changing schedules.
+//! Creation and change of schedules.
 
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json as JsonResponse, Path};
@@ -20,10 +20,10 @@ use crate::problem::{ApiError, ErrorCode, Problem};
 use crate::v1::jobs::Submitter;
 use crate::webhook_target::WebhookTargets;
 
-/// Creates a schedule: jobs at times of a calendar, or at a fixed interval.
+/// Creates a schedule.
 ///
-/// The job is validated as by `POST /v1/jobs`; pointers of its errors begin with `/job`. A tenant has at most 1,000
-/// schedules.
+/// A schedule creates jobs at times of a calendar, or at a fixed interval. The job is validated as for
+/// `POST /v1/jobs`. The pointers of its errors begin with `/job`. A tenant has at most 1,000 schedules.
 #[utoipa::path(tag = "schedules", request_body(content = CreateSchedule, example = json!({
         "name": "morning report",
         "cron": "30 9 * * 1-5",
@@ -33,9 +33,9 @@ use crate::webhook_target::WebhookTargets;
     responses(
         (status = 201, description = "The schedule", body = ScheduleView,
             headers(("Location" = String, description = "The schedule's path"))),
-        (status = 409, description = "The name is taken, or the tenant has too many", body = Problem,
+        (status = 409, description = "The name is taken, or the tenant has the maximum number of schedules", body = Problem,
             content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/schedules")]
@@ -85,14 +85,15 @@ pub(crate) async fn create_schedule(
 
 /// Changes a schedule.
 ///
-/// Runs that wait and jobs that were created stay. If the change concerns the times, they are counted anew from now.
+/// Waiting runs and existing jobs are not affected. If the change affects the times, they are computed again from now
+/// on.
 #[utoipa::path(tag = "schedules", request_body(content = UpdateSchedule, example = json!({"paused": true})),
     params(("schedule_id" = ScheduleId, Path, description = "The schedule")),
     responses(
         (status = 200, description = "The schedule", body = ScheduleView),
-        (status = 409, description = "The name is taken, or someone changed it at the same time", body = Problem,
+        (status = 409, description = "The name is taken, or another request changed the schedule at the same time", body = Problem,
             content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[patch("/schedules/{schedule_id}")]
@@ -130,7 +131,7 @@ pub(crate) async fn update_schedule(
     let mut errors = Vec::new();
     let (moves_times, pauses_or_resumes) = (body.moves_times(), body.pauses_or_resumes());
     let settings = body.apply(&read, job, &mut errors);
-    // A schedule that is over can be renamed, paused and resumed.
+    // A schedule that has ended can be renamed, paused and resumed.
     let timing = if moves_times {
         check_timing(&settings, read.created_at, now, &mut errors)
     } else if pauses_or_resumes {
@@ -155,15 +156,15 @@ fn put_result(put: SchedulePut, name: &str) -> Result<StoredSchedule, ApiError> 
         SchedulePut::Stored(stored) => return Ok(*stored),
         SchedulePut::NameTaken => (
             ErrorCode::ScheduleNameTaken,
-            format!("there is a schedule named `{name}` already"),
+            format!("a schedule named `{name}` already exists; choose another name"),
         ),
         SchedulePut::TooMany => (
             ErrorCode::TooManySchedules,
-            format!("this tenant has {MAX_SCHEDULES} schedules, the most that it may have; delete one first"),
+            format!("this tenant has {MAX_SCHEDULES} schedules, the maximum; delete one first"),
         ),
         SchedulePut::Changed => (
             ErrorCode::ScheduleChanged,
-            "someone else changed this schedule at the same time; read it, and send the change again".to_owned(),
+            "another request changed this schedule at the same time; read it, and send the change again".to_owned(),
         ),
     };
     Err(ApiError::Conflict { code, detail })

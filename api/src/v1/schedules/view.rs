@@ -1,4 +1,4 @@
-//! A schedule as clients see it.
+//! A schedule, as the API returns it.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -10,55 +10,55 @@ use utoipa::ToSchema;
 
 use crate::v1::jobs::CreateJob;
 
-/// The next times that are shown.
+/// The maximum number of next times in a response.
 pub(super) const NEXT_TIMES: usize = 5;
 
 /// A schedule.
 #[derive(Serialize, ToSchema)]
 #[schema(as = Schedule)]
 pub(crate) struct ScheduleView {
-    /// The schedule's identifier.
+    /// The identifier of the schedule.
     id: ScheduleId,
-    /// Its name, unique in the tenant.
+    /// The name, unique within the tenant.
     name: String,
-    /// The cron pattern; null if it has an interval.
+    /// The cron pattern; null if the schedule has an interval.
     #[schema(required)]
     cron: Option<String>,
-    /// The IANA time zone of the pattern.
+    /// The IANA time zone of the pattern; null if the schedule has an interval.
     #[schema(required)]
     time_zone: Option<String>,
-    /// The interval; null if it has a cron pattern.
+    /// The interval in seconds; null if the schedule has a cron pattern.
     #[schema(required)]
     interval_seconds: Option<i32>,
-    /// The request of its jobs, as for `POST /v1/jobs`.
+    /// The request of the schedule's jobs, as for `POST /v1/jobs`.
     #[schema(value_type = CreateJob)]
     job: Box<RawValue>,
-    /// Whether it is paused.
+    /// Whether the schedule is paused.
     paused: bool,
-    /// What happens when a run is due while the job of an earlier run has not ended.
+    /// The behavior when a run is due while the job of an earlier run has not ended.
     overlap: Overlap,
-    /// What happens with times that passed while no worker could start them.
+    /// The handling of times that passed while no worker could start them.
     catch_up: CatchUp,
-    /// The most of those times that run, with `catch_up` of `all`.
+    /// The maximum number of missed times that run if `catch_up` is `all`.
     catch_up_limit: i32,
-    /// The longest random delay of a run.
+    /// The maximum random delay of a run, in seconds.
     jitter_seconds: i32,
-    /// The first time is no earlier.
+    /// The first time is not earlier than this; null if there is no limit.
     #[schema(required)]
     starts_at: Option<DateTime<Utc>>,
-    /// The last time is no later.
+    /// The last time is not later than this; null if there is no limit.
     #[schema(required)]
     ends_at: Option<DateTime<Utc>>,
-    /// The next times, at most five, without jitter. None while it is paused, and after its last time.
+    /// The next times, at most five, without jitter. Empty while the schedule is paused, and after its last time.
     next_times: Vec<DateTime<Utc>>,
-    /// When it was created.
+    /// When the schedule was created.
     created_at: DateTime<Utc>,
-    /// When its settings changed last.
+    /// When the settings last changed.
     updated_at: DateTime<Utc>,
 }
 
 impl ScheduleView {
-    /// The schedule with its next times after `now`.
+    /// Returns the view of a schedule, with its next times after `now`.
     pub(super) fn of(stored: StoredSchedule, now: DateTime<Utc>) -> Self {
         let timing = stored.timing().ok().filter(|_| !stored.settings.paused);
         let next_times = timing.map(|timing| timing.next_times(now, NEXT_TIMES));

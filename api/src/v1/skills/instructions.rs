@@ -9,10 +9,10 @@ use super::find;
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// Returns the instructions that a skill gives the model: its `SKILL.md` without the settings at its beginning.
+/// Returns the instructions of a skill for the model: its `SKILL.md` without the front matter.
 #[utoipa::path(tag = "skills", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The instructions", body = String, content_type = "text/markdown"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/skills/{name}/instructions")]
 pub(crate) async fn get_skill_instructions(

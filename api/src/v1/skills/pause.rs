@@ -1,4 +1,4 @@
-//! Pausing a skill.
+//! Pausing and resuming of skills.
 
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
@@ -9,11 +9,13 @@ use crate::auth::Admin;
 use crate::problem::{ApiError, Problem};
 use crate::v1::queue::{self, Queue};
 
-/// Stops starting jobs of a skill, for all tenants: jobs of the service's skill, and of uploaded skills with that name.
-/// Running jobs continue. New jobs are accepted and wait.
+/// Pauses a skill for all tenants.
+///
+/// No jobs start that run the service's skill, or an uploaded skill with the same name. Running jobs continue. New
+/// jobs are accepted and wait.
 #[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The queue", body = Queue),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/skills/{name}/pause")]
 pub(crate) async fn pause_skill(
@@ -27,10 +29,10 @@ pub(crate) async fn pause_skill(
     queue::find(&pool).await.map(Json)
 }
 
-/// Starts jobs of a skill again.
+/// Resumes a skill for all tenants.
 #[utoipa::path(tag = "admin", params(("name" = String, Path, description = "The skill")), responses(
     (status = 200, description = "The queue", body = Queue),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/skills/{name}/resume")]
 pub(crate) async fn resume_skill(
@@ -44,9 +46,9 @@ pub(crate) async fn resume_skill(
     queue::find(&pool).await.map(Json)
 }
 
-/// Whether anyone has a skill of that name.
+/// Returns an error if neither the service nor any tenant has a skill with this name.
 async fn check(pool: &Pool, catalog: &Catalog, name: &str) -> Result<(), ApiError> {
-    let is_known =
-        is_name(name) && (catalog.get(name).is_some() || db::skill::is_anyones(pool, name).await?);
+    let is_known = is_name(name)
+        && (catalog.get(name).is_some() || db::skill::exists_for_any_tenant(pool, name).await?);
     is_known.then_some(()).ok_or(ApiError::NotFound("skill"))
 }

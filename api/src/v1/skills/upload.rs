@@ -1,4 +1,4 @@
-//! `PUT /v1/skills/{name}`.
+//! `POST /v1/skills`.
 
 use std::time::Duration;
 
@@ -21,14 +21,16 @@ use crate::auth::Caller;
 use crate::form::{FileForm, Form, malformed, no_file};
 use crate::problem::{ApiError, ErrorCode, Problem};
 
-/// What is read of an archive that is too large: who is still sending does not hear the answer.
+/// The maximum number of bytes read from an archive that is too large. A client that is still sending would not read
+/// the response.
 const MAX_READ_BYTES: usize = 16 * MAX_PACKED_BYTES;
-/// Archives that are unpacked at once: each may take as much memory as a skill may be large, twice.
+/// The maximum number of archives that are unpacked at once. Each one may need twice the maximum size of a skill in
+/// memory.
 const UNPACKED_AT_ONCE: usize = 2;
-/// How long an archive waits for its turn.
-const TURN_PATIENCE: Duration = Duration::from_secs(30);
+/// The maximum time for which an archive waits to be unpacked.
+const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where archives are unpacked.
+/// The limit on concurrent unpacking of archives.
 pub(crate) struct Unpacker(Semaphore);
 
 impl Default for Unpacker {
@@ -38,10 +40,10 @@ impl Default for Unpacker {
 }
 
 impl Unpacker {
-    /// Reads an archive as a skill, on a thread of its own, and packs it as it is stored.
+    /// Reads an archive as a skill, in a separate thread, and packs it in its stored form.
     async fn unpack(&self, archive: Bytes) -> Result<(Skill, Vec<u8>), ApiError> {
         let busy = || anyhow::anyhow!("too many archives are waiting to be unpacked");
-        let turn = timeout(TURN_PATIENCE, self.0.acquire()).await;
+        let turn = timeout(TURN_TIMEOUT, self.0.acquire()).await;
         let turn = turn.map_err(|_| ApiError::Unavailable(busy()))?;
         let unpacking = actix_web::web::block(move || {
             let skill = Skill::unpack(&archive)?;
@@ -57,17 +59,20 @@ impl Unpacker {
     }
 }
 
-/// Uploads a skill: a form with the one part `file`, a ZIP archive or a tar.gz of a folder in the Agent Skills
-/// format, or of what is in it.
+/// Uploads a skill.
 ///
-/// It is the tenant's own from then on, and stands before a skill of the service of the same name. Each upload that
-/// changes something is a version; jobs run the one that was the newest when they were accepted. An archive may
-/// have 8 MiB, unpacked 32 MiB in 500 files, and neither links nor anything else that is no file or folder.
+/// The body is a form with one part, `file`: a ZIP or tar.gz archive of a folder in the Agent Skills format, or of
+/// the contents of such a folder.
+///
+/// The skill belongs to the tenant, and takes precedence over a skill of the service with the same name. Each upload
+/// that changes something creates a version. A job runs the version that was the newest when the job was accepted. An
+/// archive may have at most 8 MiB, and unpacked at most 32 MiB in 500 files. It may contain only files and folders,
+/// and no links.
 #[utoipa::path(tag = "skills", request_body(content = FileForm, content_type = "multipart/form-data"), responses(
     (status = 201, description = "The skill, in its new version", body = SkillView,
         headers(("Location" = String, description = "The skill's path"))),
-    (status = 200, description = "The skill, whose newest version is equal", body = SkillView),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = 200, description = "The skill, whose newest version has the same content", body = SkillView),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/skills")]
 pub(crate) async fn upload_skill(
@@ -99,7 +104,7 @@ pub(crate) async fn upload_skill(
         SkillPut::Unchanged(stored) => (HttpResponse::Ok(), stored),
         SkillPut::TooMany => return Err(too_many()),
     };
-    // The version before it may have been nobody's but the name's.
+    // The previous version is deleted if it was only kept because it was the newest.
     let name = Some((caller.tenant, &*stored.name));
     db::skill::release(&pool, &assets, name).await?;
     let workers = db::worker::list(&**pool).await?;
@@ -121,7 +126,7 @@ async fn put(
     Ok(put)
 }
 
-/// The archive, as far as it is not too large.
+/// Reads the archive from the form. Returns an error if the archive is too large.
 async fn receive(form: &mut Form) -> Result<Bytes, ApiError> {
     let mut archive = None;
     let mut is_too_large = false;
@@ -147,7 +152,7 @@ async fn receive(form: &mut Form) -> Result<Bytes, ApiError> {
             break;
         }
     }
-    // Only now, when the end of the form has been read, too.
+    // The error is returned only now, after the end of the form has been read, too.
     if is_too_large {
         return Err(refused(
             FilesError::of_all(FilesRefusal::PackedTooLarge).into(),
@@ -167,6 +172,8 @@ fn refused(error: Unreadable) -> ApiError {
 fn too_many() -> ApiError {
     ApiError::Conflict {
         code: ErrorCode::TooManySkills,
-        detail: format!("there are {MAX_SKILLS} skills of your own; delete one first"),
+        detail: format!(
+            "this tenant has {MAX_SKILLS} uploaded skills, the maximum; delete one first"
+        ),
     }
 }

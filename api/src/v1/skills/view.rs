@@ -1,4 +1,4 @@
-//! A skill as clients see it.
+//! A skill, as the API returns it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,70 +15,72 @@ use shared::secret::SecretNeed;
 use shared::skill::{Inputs, Network, Program, Skill, SkillOrigin};
 use utoipa::ToSchema;
 
-/// A skill, and whether it can run here.
+/// A skill, and whether workers can run it.
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 #[schema(as = Skill)]
 pub(crate) struct SkillView {
-    /// Its name.
+    /// The name of the skill.
     #[schema(example = "image")]
     name: String,
-    /// Its name for people.
+    /// The title, for people.
     title: String,
-    /// What it does and when to use it.
+    /// The description: what the skill does and when to use it.
     description: String,
-    /// The kinds of files that it takes; null for any.
+    /// The kinds of input files that the skill accepts; null for any.
     inputs: Option<Vec<OutputKind>>,
-    /// The kinds of files that it makes.
+    /// The kinds of output files that the skill makes.
     outputs: Vec<OutputKind>,
-    /// JSON Schema of its parameters.
+    /// The JSON Schema of the parameters.
     #[schema(value_type = Map<String, Value>)]
     parameters: Value,
-    /// What of the network its commands may reach: `none`, `public`, or hosts, some of them from a
+    /// The hosts that the skill's commands can reach: `none`, `public`, or a list of hosts. A host can come from a
     /// parameter or a secret of the job.
     #[schema(example = "github.com parameter:repository")]
     network: String,
-    /// The secrets that its jobs are handed, if the tenant has set them.
+    /// The secrets that the skill's jobs receive, if the tenant has set them.
     secrets: Vec<SecretNeed>,
-    /// The model of its jobs that name none, or several in the order in which they are asked; null for the service's
-    /// default.
+    /// The model of jobs that name none, or a list of models in the order in which they are tried. Null for the
+    /// service's default.
     #[schema(required)]
     model: Option<ModelList>,
-    /// How long its jobs may take unless they say otherwise, in seconds.
+    /// The default maximum duration of a job, in seconds.
     timeout_seconds: u32,
-    /// How many replies its jobs may have unless they say otherwise.
+    /// The default maximum number of model replies of a job.
     max_iterations: u32,
-    /// How many tokens a reply may have unless the job says otherwise.
+    /// The default maximum number of tokens of one reply.
     max_tokens: u32,
-    /// How long a command may run, in seconds.
+    /// The maximum duration of a command, in seconds.
     command_seconds: u32,
-    /// Where it comes from.
+    /// The origin of the skill.
     origin: SkillOrigin,
-    /// Which version it is; null unless the tenant uploaded it.
+    /// The version. Null unless the tenant uploaded the skill.
     #[schema(required)]
     version: Option<i32>,
-    /// When this version was uploaded.
+    /// When this version was uploaded. Null unless the tenant uploaded the skill.
     #[schema(required)]
     created_at: Option<DateTime<Utc>>,
-    /// SHA-256 of all its files in their stored form.
+    /// The SHA-256 of all files of the skill in their stored form, in hexadecimal.
     digest: String,
-    /// Whether a worker that is there can run it.
+    /// Whether a live worker can run the skill.
     available: bool,
-    /// Whether an administrator has paused it: its jobs wait.
+    /// Whether an administrator has paused the skill. Its jobs wait while it is paused.
     paused: bool,
-    /// What the worker that lacks least would need, with the package that brings it, in words.
+    /// Descriptions of what is missing on the worker that lacks the least, with the package that provides it. Empty
+    /// if a worker can run the skill.
     missing: Vec<String>,
-    /// What it works better with and that worker lacks: optional programs, and packages that its `requirements.txt` or
-    /// `package.json` names. Its jobs run without.
+    /// Descriptions of optional programs, and of packages in `requirements.txt` or `package.json`, that are missing
+    /// on the worker that lacks the fewest of them. Jobs run without them.
     missing_optional: Vec<String>,
-    /// What its front matter says without effect, such as tools that do not exist.
+    /// Settings in the front matter that have no effect, such as tools that do not exist, and packages that could not
+    /// be installed.
     warnings: Vec<String>,
-    /// Which of the programs that it may need are there, and the versions that workers have of them.
+    /// The programs that the skill may use and that workers have, with the versions on the workers.
     #[schema(example = json!({"ffmpeg": ["6.1.1", "7.0.2"]}))]
     programs: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl SkillView {
-    /// A skill of the service, which workers say themselves that they can run.
+    /// Returns the view of a skill of the service. Workers report which of these skills they can run.
     pub(super) fn of_service(skill: &Skill, origin: SkillOrigin, workers: &[Worker]) -> Self {
         let has_it = |worker: &Worker| worker.skills.contains(&skill.name);
         let missing = if workers.iter().any(has_it) {
@@ -92,7 +94,7 @@ impl SkillView {
         }
     }
 
-    /// A skill of the tenant, which any worker can run that has what it needs.
+    /// Returns the view of a skill of the tenant. Every worker that has what the skill needs can run it.
     pub(super) fn uploaded(stored: &StoredSkill, skill: &Skill, workers: &[Worker]) -> Self {
         Self {
             version: Some(stored.version),
@@ -106,7 +108,7 @@ impl SkillView {
         }
     }
 
-    /// The same, with what came of installing its packages on machines with workers.
+    /// Adds the results of installing the packages of the skill on the machines of workers.
     pub(super) fn with_packages(
         mut self,
         skill: &Skill,
@@ -129,12 +131,12 @@ impl SkillView {
         self
     }
 
-    /// Its name.
+    /// Returns the name of the skill.
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The same, with whether its name is one of these.
+    /// Sets whether the skill is one of these paused skills.
     pub(super) fn paused_as(self, paused: &[String]) -> Self {
         Self {
             paused: paused.contains(&self.name),
@@ -175,7 +177,7 @@ impl SkillView {
     }
 }
 
-/// Programs of the skill that workers have, with the versions that they know.
+/// Returns the programs of the skill that workers have, with the versions that the workers report.
 fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<String>> {
     let needs = skill.programs.iter().chain(&skill.optional);
     let wanted = needs.flat_map(|need| &need.0);
@@ -191,7 +193,7 @@ fn programs(skill: &Skill, workers: &[Worker]) -> BTreeMap<String, BTreeSet<Stri
     found
 }
 
-/// What the worker that lacks least lacks of what can be done without, in words.
+/// Describes the optional programs and packages missing on the worker that lacks the fewest of them.
 fn missing_optional(skill: &Skill, workers: &[Worker]) -> Vec<String> {
     let lacking = workers.iter();
     let lacking = lacking.map(|worker| skill.missing_optional(&installed(worker)));
@@ -199,14 +201,14 @@ fn missing_optional(skill: &Skill, workers: &[Worker]) -> Vec<String> {
 }
 
 fn installed(worker: &Worker) -> BTreeSet<Program> {
-    // A program that this release does not know is needed by none of its skills.
+    // No skill needs a program that this release does not know.
     let programs = worker.programs.iter();
     programs
         .filter_map(|name| Program::parse(name).ok())
         .collect()
 }
 
-/// What the worker that lacks least would need, in words.
+/// Describes what is missing on the worker that lacks the least.
 fn missing(skill: &Skill, workers: &[Worker]) -> Vec<String> {
     let lacking = workers.iter().map(|worker| {
         let mut missing = skill.missing(&installed(worker));

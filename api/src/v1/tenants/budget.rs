@@ -14,16 +14,17 @@ use crate::auth::Admin;
 use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
-use crate::v1::jobs::MOST_TOKENS;
+use crate::v1::jobs::MAX_TOKENS;
 
-/// What a tenant may use up in a calendar month (UTC). What is not given has no limit.
+/// The budget of a tenant for a calendar month (UTC). A limit that is not given does not apply.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutTenantBudget {
-    /// Tokens of all its jobs, read and written.
+    /// The maximum number of tokens read and written by all jobs of the tenant.
     #[schema(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000_000_u64)]
     max_total_tokens: Option<Whole>,
-    /// What they may cost, in US dollars. Jobs with models whose price is not configured are refused then.
+    /// The maximum cost of all jobs of the tenant, in US dollars. With this limit, jobs are refused if the price of a
+    /// model is not configured.
     #[schema(minimum = 0, maximum = 1_000_000)]
     max_cost_usd: Option<f64>,
 }
@@ -33,7 +34,7 @@ impl PutTenantBudget {
         let mut errors = Vec::new();
         let max_total_tokens = number::check(
             self.max_total_tokens,
-            0..=MOST_TOKENS,
+            0..=MAX_TOKENS,
             "/max_total_tokens",
             &mut errors,
         );
@@ -55,16 +56,17 @@ impl PutTenantBudget {
     }
 }
 
-/// Sets what a tenant may use up in a calendar month (UTC); what it has used stays.
+/// Sets the budget of a tenant for a calendar month (UTC).
 ///
-/// No reply of a model is begun that could go beyond it, on any worker. A job that comes to that point completes with
-/// what it has and `stop_reason` `tenant_budget`; new ones are refused with 429 when nothing is left. Without any
-/// limit there is no budget, and nothing is counted. Jobs that run already keep to it within a second or two.
+/// What the tenant has already used this month still counts. No model reply is started that could exceed the budget,
+/// on any worker. A job that reaches the budget completes with its results so far, and with the `stop_reason`
+/// `tenant_budget`. When nothing is left, new jobs are refused with 429. Without any limit there is no budget, and
+/// usage is not counted. Running jobs follow a change within two seconds.
 #[utoipa::path(tag = "admin", request_body(content = PutTenantBudget, example = json!({"max_total_tokens": 10_000_000})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
         (status = 200, description = "The budget", body = TenantBudget),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[put("/tenants/{tenant_id}/budget")]
@@ -82,10 +84,10 @@ pub(crate) async fn put_tenant_budget(
     find(&pool, *tenant).await.map(JsonResponse)
 }
 
-/// Returns what a tenant may use up in a month, and what it has used of it.
+/// Returns the monthly budget of a tenant, and what the tenant has used of it.
 #[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
     (status = 200, description = "The budget; without limits if there is none", body = TenantBudget),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/tenants/{tenant_id}/budget")]
 pub(crate) async fn get_tenant_budget(

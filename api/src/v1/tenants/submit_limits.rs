@@ -1,4 +1,4 @@
-//! Submit limits of tenants.
+//! Submission limits of tenants.
 
 use actix_web::web::{Data, Json as JsonResponse, Path};
 use actix_web::{get, put};
@@ -14,28 +14,28 @@ use crate::body::Json;
 use crate::number;
 use crate::problem::{ApiError, FieldError, Problem};
 
-/// The largest limit. Each count reads as many rows.
-const MOST: u32 = 1_000_000;
+/// The maximum value of a limit. Each count reads as many rows.
+const MAX: u32 = 1_000_000;
 
-/// The submission limits of a tenant. What is not given has no limit.
+/// The submission limits of a tenant. A limit that is not given does not apply.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PutSubmitLimits {
-    /// Jobs that have not ended, whether they run or not.
+    /// The maximum number of jobs that have not ended, whether they run or not.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     max_queued: Option<Whole>,
-    /// How fast jobs may come.
+    /// The maximum rate at which jobs are submitted.
     submit_rate: Option<PutSubmitRate>,
 }
 
-/// How fast jobs may come.
+/// The maximum rate at which jobs are submitted.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct PutSubmitRate {
-    /// Jobs that come in a minute.
+    /// The number of jobs per minute.
     #[schema(value_type = u32, minimum = 1, maximum = 1_000_000)]
     per_minute: Whole,
-    /// Jobs that may come at once; as many as in a minute if not given.
+    /// The number of jobs that can be submitted at once; the same as `per_minute` by default.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
     burst: Option<Whole>,
 }
@@ -43,7 +43,7 @@ struct PutSubmitRate {
 impl PutSubmitLimits {
     fn parse(self) -> Result<SubmitLimits, Vec<FieldError>> {
         let mut errors = Vec::new();
-        let mut check = |given, pointer| number::check(given, 1..=MOST, pointer, &mut errors);
+        let mut check = |given, pointer| number::check(given, 1..=MAX, pointer, &mut errors);
         let max_queued = check(self.max_queued, "/max_queued");
         let submit_rate = self.submit_rate.and_then(|rate| {
             let per_minute = check(Some(rate.per_minute), "/submit_rate/per_minute");
@@ -63,17 +63,17 @@ impl PutSubmitLimits {
     }
 }
 
-/// Sets the submission limits of a tenant. Jobs that it has submitted stay.
+/// Sets the submission limits of a tenant.
 ///
-/// A request above a limit is refused with 429: with the code `queue_full` while too many jobs have not ended, and
-/// `submit_rate_exceeded` when they come too fast, with the time after which there is room in `Retry-After`. The
-/// limits hold exactly, over all API processes. Each job of a batch counts; a request that is sent again under its
-/// `Idempotency-Key` does not.
+/// Jobs that the tenant has submitted are kept. A request that exceeds a limit is refused with 429: with the code
+/// `queue_full` while too many jobs have not ended, and with `submit_rate_exceeded` when jobs are submitted too fast.
+/// `Retry-After` has the time after which there is room. The limits are exact over all API processes. Each job of a
+/// batch counts. A request that is sent again with its `Idempotency-Key` does not count.
 #[utoipa::path(tag = "admin", request_body(content = PutSubmitLimits, example = json!({"max_queued": 1000, "submit_rate": {"per_minute": 60, "burst": 20}})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
         (status = 200, description = "The limits", body = SubmitLimits),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[put("/tenants/{tenant_id}/submission_limits")]
@@ -97,7 +97,7 @@ pub(crate) async fn put_submission_limits(
 /// Returns the submission limits of a tenant.
 #[utoipa::path(tag = "admin", params(("tenant_id" = TenantId, Path, description = "The tenant")), responses(
     (status = 200, description = "The limits; null where there is none", body = SubmitLimits),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/tenants/{tenant_id}/submission_limits")]
 pub(crate) async fn get_submission_limits(

@@ -17,16 +17,16 @@ use crate::query::Query;
 
 pub(crate) type DeliveryPage = Page<Delivery>;
 
-/// Which deliveries to list.
+/// Query parameters for a list of deliveries.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(crate) struct ListDeliveries {
-    /// Only deliveries in this state.
+    /// Only deliveries with this status.
     status: Option<DeliveryStatus>,
-    /// Entries of a page, 1 to 100; 20 if not given.
+    /// The number of entries per page, 1 to 100; 20 by default.
     limit: Option<i64>,
-    /// The `next_cursor` of the page before.
+    /// The `next_cursor` of the previous page.
     cursor: Option<String>,
 }
 
@@ -44,12 +44,14 @@ impl ListDeliveries {
     }
 }
 
-/// Lists the deliveries of a webhook, the newest first. They are kept as long as their jobs; tests for a week.
+/// Lists the deliveries of a webhook, the newest first.
+///
+/// Deliveries are kept as long as their jobs, and tests for a week.
 #[utoipa::path(tag = "webhooks",
     params(("webhook_id" = WebhookId, Path, description = "The webhook"), ListDeliveries),
     responses(
         (status = 200, description = "A page of deliveries", body = DeliveryPage),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[get("/webhooks/{webhook_id}/deliveries")]
@@ -65,7 +67,9 @@ pub(crate) async fn list_deliveries(
     Ok(Json(page))
 }
 
-/// Delivers an event again, now and with all attempts, whatever became of it. It keeps its `webhook-id`.
+/// Redelivers an event.
+///
+/// The delivery is due immediately, with all its attempts, whatever its status is. It keeps its `webhook-id`.
 #[utoipa::path(tag = "webhooks",
     params(
         ("webhook_id" = WebhookId, Path, description = "The webhook"),
@@ -74,7 +78,7 @@ pub(crate) async fn list_deliveries(
     responses(
         (status = 200, description = "The delivery, which is due now", body = Delivery),
         (status = 409, description = "The webhook is disabled", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/webhooks/{webhook_id}/deliveries/{delivery_id}/redeliver")]
@@ -90,7 +94,7 @@ pub(crate) async fn redeliver(
     start_again(&pool, caller.tenant, owner, id).await.map(Json)
 }
 
-/// Starts a delivery again.
+/// Restarts a delivery.
 pub(crate) async fn start_again(
     pool: &Pool,
     tenant: TenantId,
@@ -103,7 +107,7 @@ pub(crate) async fn start_again(
     let mut transaction = pool.begin().await?;
     delivery::redeliver(&mut transaction, id).await?;
     transaction.commit().await?;
-    // As it was made due: a dispatcher may be quick.
+    // Read before the notification, because a dispatcher may start the attempt immediately.
     let due = delivery::get(pool, tenant, owner, id).await?;
     delivery::notify(pool).await?;
     due.ok_or_else(not_found)

@@ -15,31 +15,33 @@ use crate::body::Json;
 use crate::problem::{ApiError, Problem};
 use crate::v1::jobs::instant;
 
-/// From when on to recover.
+/// The request to recover failed deliveries.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RecoverWebhook {
-    /// Deliveries that were recorded at this time or later.
+    /// Recovers deliveries that were recorded at this time or later.
     #[serde(default, deserialize_with = "instant")]
     #[schema(value_type = DateTime<Utc>)]
     since: Option<DateTime<Utc>>,
 }
 
-/// The deliveries that start again.
+/// The result of a recovery.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RecoveredDeliveries {
-    /// Their number.
+    /// The number of deliveries that start again.
     recovered: u64,
 }
 
-/// Delivers again all that failed since a time, now and with all attempts. What was delivered is not repeated.
+/// Redelivers all failed events since a time.
+///
+/// The deliveries are due immediately, with all their attempts. Successful deliveries are not repeated.
 #[utoipa::path(tag = "webhooks",
     request_body(content = RecoverWebhook, example = json!({"since": "2027-01-01T00:00:00Z"})),
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
         (status = 200, description = "How many deliveries start again", body = RecoveredDeliveries),
         (status = 409, description = "The webhook is disabled", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/webhooks/{webhook_id}/recover")]
@@ -54,7 +56,8 @@ pub(crate) async fn recover_webhook(
     let webhook = find(&pool, caller.tenant, *webhook).await?;
     check_enabled(&webhook)?;
     let mut recovered = 0;
-    // All that failed before now: what fails again meanwhile does not keep this going.
+    // Only deliveries that have failed until now. Deliveries that fail again in the meantime do not prolong this
+    // loop.
     let mut last = None;
     loop {
         let mut transaction = pool.begin().await?;

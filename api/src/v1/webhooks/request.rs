@@ -1,4 +1,4 @@
-//! The settings of webhooks as clients give them.
+//! The settings of webhooks, as clients send them.
 
 use serde::{Deserialize, Deserializer, Serialize};
 use shared::db::webhook::WebhookSettings;
@@ -13,27 +13,27 @@ use crate::problem::FieldError;
 use crate::webhook_target::WebhookTargets;
 
 const MAX_DESCRIPTION_CHARS: usize = 200;
-/// Skills, and agents, of one webhook.
+/// The maximum number of skills, and of agents, of a webhook.
 const MAX_NAMES: usize = 50;
 
-/// A webhook to be made.
+/// The request to create a webhook.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateWebhook {
-    /// Where to post: an `https` URL of a public address, with port 443, 80 or one from 1024. The operator can open
-    /// private networks, also for `http`, with `--webhook-allow`.
+    /// The URL to which events are posted: an `https` URL of a public address, with port 443, 80 or a port from 1024.
+    /// The operator can allow private networks, also with `http`, with `--webhook-allow`.
     #[schema(example = "https://example.com/hook", max_length = 2048)]
     url: String,
-    /// The types of events: `job.started`, `job.waiting`, `approval.requested`, `approval.resolved`, `asset.created`,
-    /// `job.retrying`, `job.completed`, `job.failed`, `job.cancelled`. If not given, the ends of jobs and
-    /// `approval.requested`.
+    /// The event types: `job.started`, `job.waiting`, `approval.requested`, `approval.resolved`, `asset.created`,
+    /// `job.retrying`, `job.completed`, `job.failed`, `job.cancelled`. The default is the three types that end a job,
+    /// and `approval.requested`.
     #[schema(min_items = 1)]
     events: Option<Vec<String>>,
-    /// Only jobs of these skills, or of one of `agents`; of all jobs if both are empty.
+    /// Only events of jobs of these skills, or of `agents`. If both lists are empty, events of all jobs.
     #[serde(default)]
     #[schema(max_items = 50)]
     skills: Vec<String>,
-    /// Only jobs of these agents, or of one of `skills`.
+    /// Only events of jobs of these agents, or of `skills`.
     #[serde(default)]
     #[schema(max_items = 50)]
     agents: Vec<String>,
@@ -41,57 +41,58 @@ pub(crate) struct CreateWebhook {
     #[serde(default)]
     #[schema(max_length = 200)]
     description: String,
-    /// `job`: each event contains the job as `GET /v1/jobs/{job_id}` returns it, unless the event would have 20 KB.
+    /// With `job`, each event contains the job as `GET /v1/jobs/{job_id}` returns it, unless the event would have 20
+    /// KB or more.
     include: Option<WebhookInclude>,
 }
 
-/// Changes to a webhook. Fields that are not given stay.
+/// The request to change a webhook. Fields that are not given stay unchanged.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UpdateWebhook {
-    /// Another URL.
+    /// The new URL.
     #[schema(max_length = 2048)]
     url: Option<String>,
-    /// Other types of events.
+    /// The new event types.
     #[schema(min_items = 1)]
     events: Option<Vec<String>>,
-    /// Other skills.
+    /// The new list of skills.
     #[schema(max_items = 50)]
     skills: Option<Vec<String>>,
-    /// Other agents.
+    /// The new list of agents.
     #[schema(max_items = 50)]
     agents: Option<Vec<String>>,
-    /// Another note.
+    /// The new note, at most 200 characters.
     #[schema(max_length = 200)]
     description: Option<String>,
-    /// What events contain beside the milestone; null for nothing.
+    /// The additional content of events; null for none.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<WebhookInclude>)]
     include: Option<Option<WebhookInclude>>,
-    /// Pauses the webhook, or makes it active again, also after the service disabled it. What waits is delivered then.
+    /// The new status. `active` also enables a webhook that the service disabled. Waiting deliveries are made then.
     pub(super) status: Option<NewWebhookStatus>,
 }
 
-/// A status that a client can set.
+/// A webhook status that a client can set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum NewWebhookStatus {
-    /// It delivers.
+    /// The webhook delivers events.
     Active,
     /// Deliveries wait.
     Paused,
 }
 
-/// The webhook of one job: a URL, or more than that.
+/// The webhook of one job: a URL, or an object with the URL and event types.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(
     untagged,
-    expecting = "must be a URL, or an object with `url` and maybe `events`"
+    expecting = "must be a URL, or an object with `url` and optionally `events`"
 )]
 pub(crate) enum JobWebhookRequest {
     /// The URL.
     Url(String),
-    /// The URL, and the types of events.
+    /// The URL and the event types.
     Settings(JobWebhookSettings),
 }
 
@@ -99,16 +100,16 @@ pub(crate) enum JobWebhookRequest {
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct JobWebhookSettings {
-    /// Where to post.
+    /// The URL to which events are posted.
     #[schema(max_length = 2048)]
     url: String,
-    /// The types of events; if not given, the ends of the job and `approval.requested`.
+    /// The event types. The default is the three types that end the job, and `approval.requested`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 1)]
     events: Option<Vec<String>>,
 }
 
-/// Not derived: no property has the type of the value in both.
+/// Not derived, because the two schemas have no common property that tells them apart.
 impl PartialSchema for JobWebhookRequest {
     fn schema() -> RefOr<Schema> {
         let url = ObjectBuilder::new()
@@ -118,7 +119,9 @@ impl PartialSchema for JobWebhookRequest {
         let schema = AnyOfBuilder::new()
             .item(url)
             .item(Ref::from_schema_name(JobWebhookSettings::name()))
-            .description(Some("The webhook of one job: a URL, or more than that."));
+            .description(Some(
+                "The webhook of one job: a URL, or an object with `url` and optionally `events`.",
+            ));
         RefOr::T(schema.build().into())
     }
 }
@@ -130,7 +133,7 @@ impl ToSchema for JobWebhookRequest {
     }
 }
 
-/// Null is something other than nothing.
+/// Distinguishes null from a missing field.
 fn given<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Option<WebhookInclude>>, D::Error> {
@@ -138,7 +141,7 @@ fn given<'de, D: Deserializer<'de>>(
 }
 
 impl CreateWebhook {
-    /// The settings; notes what is wrong with them.
+    /// Returns the settings, and adds an error for each problem.
     pub(super) async fn parse(
         self,
         targets: &WebhookTargets,
@@ -167,7 +170,7 @@ impl CreateWebhook {
 }
 
 impl UpdateWebhook {
-    /// The settings after the change; notes what is wrong with them.
+    /// Returns the settings after the change, and adds an error for each problem.
     pub(super) async fn apply(
         self,
         before: WebhookSettings,
@@ -195,7 +198,7 @@ impl UpdateWebhook {
     }
 }
 
-/// The webhook of a job; notes what is wrong with it. `pointer` is that of the field.
+/// Returns the webhook of a job, and adds an error for each problem. `pointer` is the pointer to the field.
 pub(crate) async fn check_job_webhook(
     request: &JobWebhookRequest,
     targets: &WebhookTargets,
@@ -264,7 +267,7 @@ fn check_texts(settings: &WebhookSettings, errors: &mut Vec<FieldError>) {
     }
     for (field, names) in [("skills", &settings.skills), ("agents", &settings.agents)] {
         if names.len() > MAX_NAMES {
-            let detail = format!("must be at most {MAX_NAMES}");
+            let detail = format!("must have at most {MAX_NAMES} names");
             errors.push(FieldError::new(format!("/{field}"), detail));
         }
         for (place, name) in names.iter().take(MAX_NAMES).enumerate() {

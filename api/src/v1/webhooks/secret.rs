@@ -15,24 +15,27 @@ use crate::problem::{ApiError, Problem};
 use crate::v1::secrets::ConfiguredMasterKeys;
 use crate::webhook_secret;
 
-/// A secret that signs deliveries.
+/// A secret that signs webhook deliveries.
 #[derive(Serialize, ToSchema)]
 pub(crate) struct RevealedWebhookSecret {
     /// The secret.
     #[schema(example = "whsec_…")]
     secret: String,
-    /// Until when the secret before it signs along; null if there was none.
+    /// When the previous secret stops signing deliveries after a rotation. Null if there was no previous secret, and
+    /// always null for `GET`.
     #[schema(required)]
     previous_expires_at: Option<DateTime<Utc>>,
 }
 
-/// Replaces the secret of a webhook. For 24 hours, deliveries have a signature of each of the two.
+/// Replaces the secret of a webhook.
+///
+/// For 24 hours, deliveries have a signature of each of the two secrets.
 #[utoipa::path(tag = "webhooks",
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
         (status = 200, description = "The new secret, which cannot be read again", body = RevealedWebhookSecret),
         (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/webhooks/{webhook_id}/rotate")]
@@ -46,11 +49,13 @@ pub(crate) async fn rotate_webhook_secret(
     rotate(&pool, &keys.0, caller.tenant, Some(webhook)).await
 }
 
-/// Returns the secret that signs the webhooks of the tenant's jobs. It is made when it is first read or needed.
+/// Returns the tenant's default secret, which signs the webhooks of jobs.
+///
+/// The secret is created when it is first read or needed.
 #[utoipa::path(tag = "webhooks", responses(
     (status = 200, description = "The secret", body = RevealedWebhookSecret),
     (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[get("/webhooks/default-secret")]
 pub(crate) async fn get_default_webhook_secret(
@@ -67,12 +72,13 @@ pub(crate) async fn get_default_webhook_secret(
     }))
 }
 
-/// Replaces the secret that signs the webhooks of the tenant's jobs. For 24 hours, deliveries have a signature of each
-/// of the two.
+/// Replaces the tenant's default secret, which signs the webhooks of jobs.
+///
+/// For 24 hours, deliveries have a signature of each of the two secrets.
 #[utoipa::path(tag = "webhooks", responses(
     (status = 200, description = "The new secret", body = RevealedWebhookSecret),
     (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
-    (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+    (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
 ))]
 #[post("/webhooks/default-secret/rotate")]
 pub(crate) async fn rotate_default_webhook_secret(

@@ -1,4 +1,4 @@
-//! Creating and changing webhooks.
+//! Creation and change of webhooks.
 
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json as JsonResponse, Path};
@@ -18,9 +18,10 @@ use crate::v1::secrets::ConfiguredMasterKeys;
 use crate::webhook_secret;
 use crate::webhook_target::WebhookTargets;
 
-/// Creates a webhook: from now on, milestones of jobs are posted to its URL, signed as Standard Webhooks says.
+/// Creates a webhook.
 ///
-/// The answer has the secret that signs, which cannot be read again. A tenant has at most 20 webhooks.
+/// From now on, milestones of jobs are posted to its URL, signed as Standard Webhooks specifies. The response has the
+/// signing secret, which cannot be read again. A tenant has at most 20 webhooks.
 #[utoipa::path(tag = "webhooks", request_body(content = CreateWebhook, example = json!({
         "url": "https://example.com/hook",
         "events": ["job.completed", "job.failed"],
@@ -28,9 +29,9 @@ use crate::webhook_target::WebhookTargets;
     responses(
         (status = 201, description = "The webhook, with its secret", body = CreatedWebhook,
             headers(("Location" = String, description = "The webhook's path"))),
-        (status = 409, description = "The tenant has too many", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "The tenant has the maximum number of webhooks", body = Problem, content_type = "application/problem+json"),
         (status = 503, description = "The service has no master key", body = Problem, content_type = "application/problem+json"),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/webhooks")]
@@ -54,7 +55,7 @@ pub(crate) async fn create_webhook(
         return Err(ApiError::Conflict {
             code: ErrorCode::TooManyWebhooks,
             detail: format!(
-                "this tenant has {MAX_WEBHOOKS} webhooks, the most that it may have; delete one first"
+                "this tenant has {MAX_WEBHOOKS} webhooks, the maximum; delete one first"
             ),
         });
     };
@@ -69,15 +70,16 @@ pub(crate) async fn create_webhook(
         }))
 }
 
-/// Changes a webhook, or pauses it, or makes it active again.
+/// Changes, pauses or activates a webhook.
 ///
-/// What a paused webhook would have delivered waits. What a disabled one would have delivered is dead, and can be
-/// recovered when the webhook is active again.
+/// Deliveries of a paused webhook wait. Deliveries of a disabled webhook are dead, and can be recovered when the
+/// webhook is active again.
 #[utoipa::path(tag = "webhooks", request_body(content = UpdateWebhook, example = json!({"status": "paused"})),
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
         (status = 200, description = "The webhook", body = WebhookView),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = 409, description = "Another request changed the webhook at the same time", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[patch("/webhooks/{webhook_id}")]
@@ -90,7 +92,7 @@ pub(crate) async fn update_webhook(
 ) -> Result<JsonResponse<WebhookView>, ApiError> {
     let Json(body) = body;
     let status = body.status;
-    // The look-up of a name may take long: before the transaction, which holds a lock.
+    // The DNS lookup may take long. Therefore it precedes the transaction, which holds a lock.
     let read = find(&pool, caller.tenant, *webhook).await?;
     let mut errors = Vec::new();
     let settings = body.apply(read.settings, &targets, &mut errors).await;
@@ -103,7 +105,7 @@ pub(crate) async fn update_webhook(
     if locked.updated_at != read.updated_at {
         return Err(ApiError::Conflict {
             code: ErrorCode::WebhookChanged,
-            detail: "someone else changed this webhook at the same time; read it, and send the change again".to_owned(),
+            detail: "another request changed this webhook at the same time; read it, and send the change again".to_owned(),
         });
     }
     db::webhook::update(&mut *transaction, locked.id, &settings).await?;

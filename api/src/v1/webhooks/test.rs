@@ -13,21 +13,22 @@ use tokio::time::Instant;
 use crate::auth::Caller;
 use crate::problem::{ApiError, Problem};
 
-/// The longest wait for the result: the deadline of an attempt, and some time until it begins.
-const PATIENCE: Duration = Duration::from_secs(20);
-/// The pauses between two looks at the delivery.
+/// The maximum wait for the result: the deadline of an attempt, plus some time until the attempt starts.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// The pauses between two reads of the delivery.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 
-/// Sends an event of the type `webhook.test` as all events are sent, and returns the delivery with the result.
+/// Sends a test event to a webhook, and returns the delivery with the result.
 ///
-/// There is one attempt. A test also works while the webhook is paused or disabled, and has no influence on that. If no
-/// worker made the attempt within 20 seconds, the delivery is returned as `pending`.
+/// The event has the type `webhook.test` and is sent like all other events, with one attempt. A test also works while
+/// the webhook is paused or disabled, and does not change its status. If no worker makes the attempt within 20
+/// seconds, the delivery is returned as `pending`.
 #[utoipa::path(tag = "webhooks",
     params(("webhook_id" = WebhookId, Path, description = "The webhook")),
     responses(
         (status = 200, description = "The delivery", body = Delivery),
-        (status = "4XX", description = "The request is wrong", body = Problem, content_type = "application/problem+json"),
+        (status = "4XX", description = "The request is invalid", body = Problem, content_type = "application/problem+json"),
     ),
 )]
 #[post("/webhooks/{webhook_id}/test")]
@@ -50,7 +51,7 @@ pub(crate) async fn test_webhook(
         pause = LONGEST_PAUSE.min(pause * 2);
         let found = delivery::get(&**pool, caller.tenant, owner, id).await?;
         let found = found.ok_or_else(not_found)?;
-        if found.last.is_some() || begun_at.elapsed() > PATIENCE {
+        if found.last.is_some() || begun_at.elapsed() > TIMEOUT {
             return Ok(Json(found));
         }
     }

@@ -1,4 +1,4 @@
-//! A webhook as clients see it.
+//! A webhook, as the API returns it.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -11,38 +11,38 @@ use utoipa::ToSchema;
 #[derive(Serialize, ToSchema)]
 #[schema(as = Webhook)]
 pub(crate) struct WebhookView {
-    /// The webhook's identifier.
+    /// The identifier of the webhook.
     id: WebhookId,
-    /// Where it posts.
+    /// The URL to which events are posted.
     url: String,
-    /// What its owner notes about it.
+    /// A note.
     description: String,
-    /// The types of its events.
+    /// The event types.
     events: Vec<String>,
-    /// Only jobs of one of these skills or agents; of all jobs if both are empty.
+    /// Only events of jobs of these skills, or of `agents`. If both lists are empty, events of all jobs.
     skills: Vec<String>,
-    /// See `skills`.
+    /// Only events of jobs of these agents, or of `skills`.
     agents: Vec<String>,
-    /// What an event contains beside the milestone.
+    /// The additional content of events; null for none.
     #[schema(required)]
     include: Option<WebhookInclude>,
-    /// Whether it delivers.
+    /// The status of the webhook.
     status: WebhookStatus,
-    /// Why the service disabled it.
+    /// The reason why the service disabled the webhook; null if it has not.
     #[schema(required)]
     disabled_reason: Option<DisabledReason>,
-    /// When the service disabled it; null if it has not. Events since then are recorded and not delivered.
+    /// When the service disabled the webhook; null if it has not. Later events are recorded, but not delivered.
     #[schema(required)]
     disabled_at: Option<DateTime<Utc>>,
-    /// The first failed attempt since the last success; null if there is none.
+    /// When the first attempt failed since the last success; null if none has failed.
     #[schema(required)]
     failing_since: Option<DateTime<Utc>>,
-    /// The last attempt that the receiver accepted.
+    /// When the receiver last accepted an attempt; null if it never has.
     #[schema(required)]
     last_success_at: Option<DateTime<Utc>>,
-    /// When it was created.
+    /// When the webhook was created.
     created_at: DateTime<Utc>,
-    /// When its settings or its status changed last.
+    /// When the settings or the status last changed.
     updated_at: DateTime<Utc>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct WebhookView {
 pub(crate) struct CreatedWebhook {
     #[serde(flatten)]
     pub(super) webhook: WebhookView,
-    /// The secret that signs its deliveries. It cannot be read again.
+    /// The secret that signs the deliveries. It cannot be read again.
     #[schema(example = "whsec_…")]
     pub(super) secret: String,
 }

@@ -8,7 +8,7 @@ use actix_web::{App, HttpResponse, HttpServer};
 use serde_json::{Value, json};
 use tokio_util::task::AbortOnDropHandle;
 
-/// A bakery that says what it sold and takes orders.
+/// The API of a bakery, with monthly sales and orders.
 pub(super) struct DemoApi {
     pub(super) url: String,
     pub(super) address: IpAddr,
@@ -18,8 +18,8 @@ pub(super) struct DemoApi {
 type Orders = Mutex<Vec<Value>>;
 
 impl DemoApi {
-    /// Opens it on a free port, at the machine's own name, for jobs can name neither localhost nor an address.
-    /// `books` is a CSV file, a month a line.
+    /// Starts the API on a free port under the host name of this machine, because jobs may name neither localhost nor
+    /// an IP address. `books` is a CSV file with one line per month.
     pub(super) fn open(books: &'static str) -> std::io::Result<Self> {
         let name = rustix::system::uname()
             .nodename()

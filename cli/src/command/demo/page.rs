@@ -8,10 +8,10 @@ use anyhow::Context;
 use super::step::DemoStep;
 use crate::html::escape;
 
-/// A job that completed.
+/// A completed job.
 pub(super) struct PageEntry {
     pub(super) step: &'static DemoStep,
-    /// What it said at the end.
+    /// The final text of the job.
     pub(super) text: String,
     pub(super) files: Vec<PathBuf>,
 }
@@ -27,7 +27,7 @@ iframe { width: 100%; height: 460px; background: #fff } audio { display: block; 
 pre { white-space: pre-wrap; overflow-wrap: anywhere; overflow-y: auto; font-size: 13px; line-height: 1.4; max-height: 320px; padding: 12px; border: 1px solid var(--line); border-radius: 6px }
 ";
 
-/// Writes `index.html` beside the files, and says where.
+/// Writes `index.html` next to the files and returns its path.
 pub(super) fn write(folder: &Path, entries: &[PageEntry]) -> anyhow::Result<PathBuf> {
     let path = folder.join("index.html");
     std::fs::create_dir_all(folder)
@@ -40,15 +40,15 @@ fn render(entries: &[PageEntry]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>Skillet demo</title>\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"><style>{STYLE}</style></head><body>\n\
-         <h1>What the jobs made</h1>\n<p>{} jobs of Skillet, each with its commands in a sandbox of its own.</p>\n",
+         <h1>Results</h1>\n<p>{} Skillet jobs. The commands of each job ran in a separate sandbox.</p>\n",
         entries.len()
     );
     for PageEntry { step, text, files } in entries {
         let files: String = files.iter().map(|file| show(file)).collect();
-        // Writing to a text does not fail.
+        // Writing to a `String` does not fail.
         let _ = write!(
             page,
-            "<section><h2>{}</h2><p>skill <code>{}</code></p>\n{files}<details{}><summary>What it said</summary><pre>{}</pre></details></section>\n",
+            "<section><h2>{}</h2><p>skill <code>{}</code></p>\n{files}<details{}><summary>Output</summary><pre>{}</pre></details></section>\n",
             step.what,
             step.skill,
             if files.is_empty() { " open" } else { "" },
@@ -58,7 +58,7 @@ fn render(entries: &[PageEntry]) -> String {
     page + "</body></html>\n"
 }
 
-/// A file as a browser can show it, and a link to it.
+/// The HTML that links to a file, and shows it if a browser can.
 fn show(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = escape(&name);

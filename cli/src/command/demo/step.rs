@@ -5,20 +5,20 @@ pub(super) struct DemoStep {
     pub(super) skill: &'static str,
     pub(super) what: &'static str,
     pub(super) prompt: &'static str,
-    /// Whether it starts from the files.
+    /// Whether the job receives the input files.
     pub(super) takes_files: bool,
-    /// How many files it makes.
+    /// The number of files that the job creates.
     pub(super) outputs: usize,
-    /// Whether it asks the bakery's API, whose address stands where the prompt says `BAKERY`.
+    /// Whether the job calls the API of the bakery. Its URL replaces `BAKERY` in the prompt.
     pub(super) uses_demo_api: bool,
-    /// Whether it prints a page with the browser, which its skill can do without.
+    /// Whether the job prints a page with the browser, which is optional for its skill.
     pub(super) needs_browser: bool,
 }
 
-/// What the bakery sold, a month a line.
+/// The sales of the bakery, one line per month.
 pub(super) const BOOKS: &str = include_str!("../../../../examples/bakery.csv");
 
-/// The files that jobs start from.
+/// The input files of the jobs.
 pub(super) const INPUTS: [(&str, &[u8]); 2] = [
     ("bakery.csv", BOOKS.as_bytes()),
     (
@@ -27,7 +27,7 @@ pub(super) const INPUTS: [(&str, &[u8]); 2] = [
     ),
 ];
 
-/// What runs on nearly every machine.
+/// Jobs that run on nearly every machine.
 pub(super) const FIRST: [DemoStep; 3] = [
     DemoStep {
         skill: "shell",
@@ -58,7 +58,7 @@ pub(super) const FIRST: [DemoStep; 3] = [
     },
 ];
 
-/// What needs more programs.
+/// Jobs that need more programs.
 pub(super) const ALL: [DemoStep; 14] = [
     DemoStep {
         skill: "sqlite",

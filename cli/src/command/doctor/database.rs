@@ -1,4 +1,4 @@
-//! `skillet doctor --database`: the shortcomings of a database, and what to change.
+//! `skillet doctor --database`: the problems of a database and their remedies.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use shared::db::{self, DatabaseSettings, Listener, Pool, Pooling};
 use tokio::time::timeout;
 
 use crate::exit::Exit;
-use crate::service::{MOST_OF_API, MOST_OF_WORKER};
+use crate::service::{MAX_API_CONNECTIONS, MAX_WORKER_CONNECTIONS};
 use crate::terminal::{print, print_json};
 
-/// The oldest version that works, as Postgres numbers versions.
+/// The oldest supported version, in the form of `server_version_num`.
 const OLDEST_VERSION: i32 = 150_000;
-/// The latency above which the database is too far away: each step of a job waits for some statements.
+/// The latency above which the check warns. Each step of a job waits for several statements.
 const LONG_LATENCY: Duration = Duration::from_millis(5);
-/// The difference of clocks above which something is wrong with one of them.
+/// The difference between the clocks above which the check warns.
 const CLOCK_SKEW_SECONDS: f64 = 2.0;
-/// How long a notification may take.
+/// The deadline of a notification.
 const NOTIFICATION_TIMEOUT: Duration = Duration::from_secs(5);
 const CHANNEL: &str = "skillet_doctor";
 
@@ -28,7 +28,7 @@ const CHANNEL: &str = "skillet_doctor";
 struct Finding {
     status: FindingStatus,
     what: String,
-    /// What to change.
+    /// The recommended change.
     #[serde(skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
 }
@@ -37,9 +37,9 @@ struct Finding {
 #[serde(rename_all = "snake_case")]
 enum FindingStatus {
     Good,
-    /// It works, and could be better.
+    /// The database works, but could be improved.
     Warning,
-    /// It does not work, or loses data.
+    /// The database does not work, or loses data.
     Bad,
 }
 
@@ -65,7 +65,7 @@ impl Finding {
     }
 }
 
-/// Checks the database, and prints what it finds.
+/// Checks the database and prints the findings.
 pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Result<Exit> {
     let state = inspect(&database.url).await;
     let state = state.context("cannot reach the database")?;
@@ -80,7 +80,7 @@ pub(super) async fn check(database: &DatabaseSettings, json: bool) -> anyhow::Re
     findings.push(clock(&state));
     findings.push(rights(&state));
     findings.push(extensions(&state));
-    // These decide whether processes of the service can use it at all.
+    // These findings decide whether the service can use the database at all.
     if findings[..3]
         .iter()
         .all(|it| it.status != FindingStatus::Bad)
@@ -116,7 +116,7 @@ fn version(state: &DatabaseState) -> Finding {
     if state.version_number < OLDEST_VERSION {
         Finding::bad(what, "Upgrade it: Skillet needs PostgreSQL 15 or newer.")
     } else if state.is_standby {
-        let what = format!("{what}, a standby, which only reads");
+        let what = format!("{what}, a read-only standby");
         Finding::bad(what, "Use the URL of the primary.")
     } else {
         Finding::good(what)
@@ -167,7 +167,7 @@ fn standbys(state: &DatabaseState, database: &DatabaseSettings) -> Finding {
         ),
         (_, false) => Finding::warning(
             "standby servers, none of them synchronous",
-            "Set synchronous_standby_names. The promotion of a standby loses what it has not received.",
+            "Set synchronous_standby_names. The promotion of a standby loses commits that it has not received.",
         ),
         (_, true) if state.pooler == Pooler::Absent && !database.names_several_hosts() => {
             Finding::warning(
@@ -180,7 +180,7 @@ fn standbys(state: &DatabaseState, database: &DatabaseSettings) -> Finding {
     }
 }
 
-/// Settings of the server that are not as they should be; one finding if all are.
+/// The findings about wrong server settings, or one finding if all are right.
 fn settings(state: &DatabaseState) -> Vec<Finding> {
     let setting = |name: &str| state.settings.get(name).map_or("", |value| value);
     let lost = "A crash of the server loses or damages data.";
@@ -198,7 +198,7 @@ fn settings(state: &DatabaseState) -> Vec<Finding> {
         (
             "default_transaction_isolation",
             "read committed",
-            "Statements fail that run at the same time.",
+            "Concurrent statements fail.",
         ),
     ];
     let wrong = required
@@ -223,7 +223,7 @@ fn settings(state: &DatabaseState) -> Vec<Finding> {
         ));
     }
     for name in ["idle_session_timeout", "transaction_timeout"] {
-        // A setting that this version lacks is empty.
+        // A setting that this version does not have is empty.
         if !matches!(setting(name), "" | "0") {
             findings.push(Finding::warning(
                 format!("{name} = {}", setting(name)),
@@ -239,7 +239,7 @@ fn settings(state: &DatabaseState) -> Vec<Finding> {
     findings
 }
 
-/// The connections that the server admits. Those of a pooler are the pooler's to limit.
+/// Checks the connection limit of the server. A pooler limits connections by itself.
 fn connections(state: &DatabaseState) -> Finding {
     let number = |name: &str| {
         let value = state
@@ -249,7 +249,7 @@ fn connections(state: &DatabaseState) -> Finding {
         value.unwrap_or(0_i64)
     };
     let free = number("max_connections") - number("superuser_reserved_connections");
-    let workers = (free - i64::from(MOST_OF_API)) / i64::from(MOST_OF_WORKER);
+    let workers = (free - i64::from(MAX_API_CONNECTIONS)) / i64::from(MAX_WORKER_CONNECTIONS);
     let what = format!(
         "max_connections = {}, {} in use",
         number("max_connections"),
@@ -259,8 +259,8 @@ fn connections(state: &DatabaseState) -> Finding {
         Finding::good(what)
     } else if workers < 1 {
         let remedy = format!(
-            "Set max_connections = 100: an API uses up to {MOST_OF_API} connections and a worker up to \
-             {MOST_OF_WORKER}."
+            "Set max_connections = 100: an API uses up to {MAX_API_CONNECTIONS} connections and a worker up to \
+             {MAX_WORKER_CONNECTIONS}."
         );
         Finding::bad(what, &remedy)
     } else {
@@ -274,7 +274,7 @@ fn latency(state: &DatabaseState) -> Finding {
     if state.latency > LONG_LATENCY {
         Finding::warning(
             what,
-            "Move the workers nearer to the database: each step of a job waits for some statements.",
+            "Move the workers nearer to the database: each step of a job waits for several statements.",
         )
     } else {
         Finding::good(what)
@@ -297,7 +297,7 @@ fn clock(state: &DatabaseState) -> Finding {
 fn rights(state: &DatabaseState) -> Finding {
     if !state.can_create {
         let remedy = "Run: grant create on schema public to the user of Skillet.";
-        Finding::bad("this user cannot make tables", remedy)
+        Finding::bad("this user cannot create tables", remedy)
     } else if state.foreign_tables > 0 {
         Finding::warning(
             format!(
@@ -307,18 +307,18 @@ fn rights(state: &DatabaseState) -> Finding {
             "Run all commands of Skillet as the user who ran `skillet migrate`, in a database of its own.",
         )
     } else {
-        Finding::good("this user can make tables")
+        Finding::good("this user can create tables")
     }
 }
 
 fn extensions(state: &DatabaseState) -> Finding {
     Finding::good(match &*state.extensions {
-        "" => "no extensions; none is needed".to_owned(),
-        names => format!("extensions, none of which is needed: {names}"),
+        "" => "no extensions (none required)".to_owned(),
+        names => format!("extensions (none required): {names}"),
     })
 }
 
-/// The schema and notifications, by the way that the processes of the service use.
+/// Checks the schema and notifications through the same kind of connection as the service.
 async fn in_use(database: &DatabaseSettings) -> anyhow::Result<[Finding; 2]> {
     let pool = database.connect("skillet doctor", 2).await?;
     let schema = match db::is_migrated(&pool).await {
@@ -331,8 +331,8 @@ async fn in_use(database: &DatabaseSettings) -> anyhow::Result<[Finding; 2]> {
     };
     let notifications = if pool.polls() {
         Finding::warning(
-            "no notifications: processes look for news 4 times a second",
-            "Set SKILLET_DATABASE_DIRECT_URL to the URL of the server itself, and not --database-poll.",
+            "no notifications: processes poll 4 times a second",
+            "Set SKILLET_DATABASE_DIRECT_URL to the URL of the server itself, and remove --database-poll.",
         )
     } else if hears(&pool).await? {
         Finding::good("notifications arrive")
@@ -346,7 +346,7 @@ async fn in_use(database: &DatabaseSettings) -> anyhow::Result<[Finding; 2]> {
     Ok([schema, notifications])
 }
 
-/// Whether a notification arrives that is sent through the pool.
+/// Returns whether a notification that is sent through the pool arrives.
 async fn hears(pool: &Pool) -> anyhow::Result<bool> {
     let mut listener = Listener::open(pool, &[CHANNEL]).await?;
     db::notify(pool, CHANNEL).await?;

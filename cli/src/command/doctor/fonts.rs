@@ -1,8 +1,8 @@
-//! Scripts that no installed font can draw: documents, pages and pictures would show empty boxes.
+//! Scripts without an installed font. Documents, pages and pictures show them as empty boxes.
 
 use std::process::Command;
 
-/// Scripts, and a character of each, in hexadecimal.
+/// Scripts, each with one of its characters in hexadecimal.
 const SCRIPTS: [(&str, &str); 7] = [
     ("Arabic", "0627"),
     ("Chinese", "4e2d"),
@@ -27,18 +27,18 @@ pub(super) fn missing() -> Option<Vec<&'static str>> {
     Some(missing)
 }
 
-/// The line of the report.
+/// The line in the report.
 pub(super) fn describe(missing: Option<&[&str]>) -> String {
     match missing {
         None => {
-            "– fonts: not known, because fc-list is missing (Debian package fontconfig)".to_owned()
+            "– fonts: unknown, because fc-list is missing (Debian package fontconfig)".to_owned()
         }
         Some([]) => {
             let names: Vec<_> = SCRIPTS.iter().map(|(script, _)| *script).collect();
             format!("✓ fonts: Latin, {}", names.join(", "))
         }
         Some(missing) => format!(
-            "! fonts: none for {}, of which readers would see empty boxes (Debian packages fonts-noto-core, \
+            "! fonts: none for {}; readers would see empty boxes instead (Debian packages fonts-noto-core, \
              fonts-noto-cjk, fonts-noto-color-emoji)",
             missing.join(", ")
         ),
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn the_line_says_which_scripts_lack_a_font() {
-        assert!(describe(None).starts_with("– fonts: not known"));
+        assert!(describe(None).starts_with("– fonts: unknown"));
         assert!(describe(Some(&[])).ends_with("Korean, emoji"));
         let some = describe(Some(&["Hindi", "emoji"]));
         assert!(
-            some.starts_with("! fonts: none for Hindi, emoji, "),
+            some.starts_with("! fonts: none for Hindi, emoji; "),
             "{some}"
         );
     }

@@ -16,17 +16,17 @@ use crate::service::ServiceFile;
 
 /// The state of the service or of this machine.
 pub(super) struct DoctorReport {
-    /// The URL of the service that was asked; none if this machine was searched.
+    /// The URL of the running service, or `None` if the report is about this machine.
     pub(super) service: Option<String>,
-    /// Where PostgreSQL is, or why it is not there.
+    /// The location or state of PostgreSQL, or the problem.
     pub(super) database: Result<String, String>,
-    /// How commands are confined, or why they cannot be.
+    /// The sandbox of commands, or the problem.
     pub(super) sandbox: Result<SandboxStatus, String>,
     pub(super) programs: BTreeSet<String>,
-    /// By program, as far as they tell.
+    /// The known versions of programs, by program.
     pub(super) program_versions: BTreeMap<String, String>,
     pub(super) skills: Vec<SkillStatus>,
-    /// The providers whose models can be asked.
+    /// The providers whose models can be called.
     pub(super) ready_providers: BTreeSet<String>,
 }
 
@@ -40,16 +40,16 @@ pub(super) struct SandboxStatus {
 #[derive(Serialize)]
 pub(super) struct SkillStatus {
     pub(super) name: String,
-    /// What is missing, in words.
+    /// Descriptions of the missing programs.
     pub(super) missing: Vec<String>,
-    /// What is missing and can be done without, in words.
+    /// Descriptions of the missing optional programs.
     pub(super) missing_optional: Vec<String>,
-    /// What is there, with versions.
+    /// The installed programs with their versions.
     #[serde(skip)]
     pub(super) programs: Vec<String>,
 }
 
-/// A skill as the service shows it.
+/// A skill in the API.
 #[derive(Deserialize)]
 struct ServiceSkill {
     name: String,
@@ -59,7 +59,7 @@ struct ServiceSkill {
 }
 
 impl DoctorReport {
-    /// Asks the running service.
+    /// Creates the report from the running service.
     pub(super) async fn in_service(file: &ServiceFile) -> anyhow::Result<Self> {
         let client = connect(&file.url, &file.api_key)?;
         let workers: Vec<Worker> = client.list("/v1/workers", &[], None).await?;
@@ -98,7 +98,8 @@ impl DoctorReport {
         })
     }
 
-    /// Searches this machine, and tries a sandbox. Without one, it looks for what there is outside.
+    /// Creates the report from this machine, and tests a sandbox. If the sandbox does not work, programs are searched
+    /// without one.
     pub(super) async fn here(
         options: &SandboxOptions,
         catalog: &Catalog,
@@ -134,7 +135,7 @@ impl DoctorReport {
             service: None,
             database: database
                 .map(|place| format!("in {}", place.display()))
-                .ok_or_else(|| "not installed; the first start downloads it, if it can".to_owned()),
+                .ok_or_else(|| "not installed; the first start tries to download it".to_owned()),
             skills: skills.collect(),
             sandbox: opened
                 .as_ref()
@@ -150,7 +151,7 @@ impl DoctorReport {
     }
 }
 
-/// The programs of a skill that are there, each with its version.
+/// The installed programs of a skill, each with its version.
 fn programs_of(
     skill: &Skill,
     installed: &BTreeSet<Program>,

@@ -15,25 +15,25 @@ use super::task::{Task, is_like};
 
 /// The model that runs the solutions of tasks.
 const SCRIPT: &str = "script/bash";
-/// How long a job may wait for a person. Nobody is there.
+/// The approval timeout of a job. Nobody answers approvals during an evaluation.
 const APPROVAL_SECONDS: u32 = 60;
 
 /// Runs tasks.
 pub(super) struct Runner<'a> {
     pub(super) client: &'a Client,
-    /// The models; the service's if there are none.
+    /// The models. If empty, the service selects the model.
     pub(super) models: Vec<String>,
-    /// The names of the secrets that the tenant has.
+    /// The names of the tenant's secrets.
     pub(super) secrets: BTreeSet<String>,
-    /// Whether documents are drawn.
+    /// Whether documents are rendered as pictures.
     pub(super) draws: bool,
 }
 
-/// What came of a task.
+/// The result of a task.
 pub(super) struct Attempt<'a> {
     pub(super) task: &'a Task,
     pub(super) verdict: Verdict,
-    /// The job; none if the task was skipped or refused.
+    /// The job, or `None` if the task was skipped or rejected.
     pub(super) job: Option<Job>,
     pub(super) checks: Vec<CheckResult>,
     pub(super) files: Vec<ReportFile>,
@@ -59,7 +59,7 @@ pub(super) async fn secrets(client: &Client) -> anyhow::Result<BTreeSet<String>>
 }
 
 impl Runner<'_> {
-    /// Runs a task. A fault of the service is an error, a failure of the model is not.
+    /// Runs a task. A failure of the service is an error. A failure of the model is a verdict.
     pub(super) async fn run<'t>(&self, task: &'t Task) -> anyhow::Result<Attempt<'t>> {
         let mut attempt = Attempt {
             task,
@@ -109,10 +109,11 @@ impl Runner<'_> {
         if let Some(name) = missing {
             return Some(format!("the secret {name} is not set"));
         }
-        (self.is_scripted() && task.solution.is_none()).then(|| "it has no solution".to_owned())
+        (self.is_scripted() && task.solution.is_none())
+            .then(|| "the task has no solution".to_owned())
     }
 
-    /// The input files: texts, files of this machine, and those that commands make.
+    /// Collects the input files: texts, local files, and files that commands create.
     async fn inputs(
         &self,
         task: &Task,
@@ -137,11 +138,11 @@ impl Runner<'_> {
         let job = self.tool_job(task, "prepare", prompt);
         let job = match self.submit(with_files(job, &inputs)).await? {
             Ok(job) => job,
-            Err(reason) => return Ok(Err(format!("the inputs could not be made: {reason}"))),
+            Err(reason) => return Ok(Err(format!("the input files were not created: {reason}"))),
         };
         if job.result.outputs.len() != preparation.makes.len() {
             let text = job.result.text.unwrap_or_default();
-            return Ok(Err(format!("the inputs could not be made: {text}")));
+            return Ok(Err(format!("the input files were not created: {text}")));
         }
         let made = job.result.outputs.iter();
         inputs.extend(made.map(|it| (it.asset.name.clone(), it.asset.id.into())));
@@ -165,7 +166,7 @@ impl Runner<'_> {
         with_files(job, inputs)
     }
 
-    /// A job of ours for a task, in the sandbox of its checks.
+    /// A helper job for a task, which runs in the sandbox of the checks.
     fn tool_job(&self, task: &Task, what: &str, prompt: String) -> NewJob {
         let skill = task.check_skill();
         let parameters = if skill == task.skill {
@@ -180,7 +181,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Runs a job to its end. A request that the service refuses is a failure of the task.
+    /// Runs a job to its end. If the service rejects the request, the task fails with the reason.
     async fn submit(&self, job: NewJob) -> anyhow::Result<Result<Job, String>> {
         match self.client.run(job).await {
             Ok(job) => Ok(Ok(job)),
@@ -212,7 +213,7 @@ impl Runner<'_> {
         let delimiter = format!("END_OF_CHECK_{}", job.id);
         let script = check_script::script(&task.checks, &outputs, &input_names, &delimiter);
         let mut checking = self.tool_job(task, "checks", format!("```bash\n{script}```\n"));
-        // Outputs come first, since a second file of the same name gets another one.
+        // Outputs come first, because a second file with the same name is renamed.
         let made = job.result.outputs.iter();
         checking.files = made.map(|it| it.asset.id.into()).collect();
         checking
@@ -230,7 +231,7 @@ impl Runner<'_> {
         Ok(check_script::results(&task.checks, &printed, decode))
     }
 
-    /// The files of the job, as the report shows them.
+    /// The files of the job for the report.
     async fn files(&self, job: &Job) -> anyhow::Result<Vec<ReportFile>> {
         let outputs = &job.result.outputs;
         let is_drawn = |output: &&Output| {
@@ -243,7 +244,7 @@ impl Runner<'_> {
             let mut drawing = NewJob::skill("shell", picture::prompt(&names)).model(SCRIPT);
             drawing.title = Some("eval, pictures".to_owned());
             drawing.files = drawn.iter().map(|it| it.asset.id.into()).collect();
-            // Without pictures the report has the files alone.
+            // If no pictures can be made, the report contains only the files.
             if let Ok(made) = self.submit(drawing).await? {
                 pictures = made.result.outputs;
             }
@@ -268,7 +269,7 @@ impl Attempt<'_> {
         }
     }
 
-    /// The attempt as a line of JSON.
+    /// The attempt as JSON.
     pub(super) fn summary(&self) -> Value {
         let (verdict, reasons) = match &self.verdict {
             Verdict::Passed => ("passed", Vec::new()),
@@ -288,7 +289,7 @@ impl Attempt<'_> {
     }
 }
 
-/// What is wrong before any check has run.
+/// The reasons for a failure that are known before any check has run.
 fn reasons(task: &Task, job: &Job) -> Vec<String> {
     let mut reasons = Vec::new();
     if job.status != Status::Completed {
@@ -309,7 +310,7 @@ fn reasons(task: &Task, job: &Job) -> Vec<String> {
     let made = names(&job.result.outputs);
     for pattern in &task.outputs {
         if !made.iter().any(|name| is_like(pattern, name)) {
-            reasons.push(format!("no file {pattern} was handed over"));
+            reasons.push(format!("no output file matches {pattern}"));
         }
     }
     reasons

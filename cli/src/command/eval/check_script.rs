@@ -1,27 +1,27 @@
-//! The script that runs the checks of a task in a sandbox, and what it prints.
+//! The script that runs the checks of a task in a sandbox, and the parser of its output.
 
 use std::fmt::Write;
 
 use super::task::Check;
 
-/// The most of the output of a check that is kept.
+/// The maximum size of the output of a check that is kept.
 const MAX_OUTPUT_BYTES: u32 = 4000;
-/// The seconds that one check may run.
+/// The time limit of a check in seconds.
 const CHECK_SECONDS: u32 = 120;
-/// The beginning of a line about a check.
+/// The prefix of a line with the result of a check.
 const MARK: &str = "check-result";
 
-/// What came of a check.
+/// The result of a check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CheckResult {
     pub(super) name: String,
     pub(super) passed: bool,
-    /// The end of what it printed.
+    /// The end of the output of the check.
     pub(super) output: String,
 }
 
-/// A bash script that puts outputs into `out/` and other files into `in/`, runs the checks and prints a line for each.
-/// `delimiter` must not be in any check.
+/// Returns a bash script that moves outputs to `out/` and other files to `in/`, runs the checks and prints a line for
+/// each check. No check may contain `delimiter`.
 pub(super) fn script(
     checks: &[Check],
     outputs: &[String],
@@ -31,7 +31,7 @@ pub(super) fn script(
     let mut script = "mkdir -p out in /tmp/checks\n".to_owned();
     for (folder, names) in [("out", outputs), ("in", inputs)] {
         for name in names {
-            // Writing to a text does not fail.
+            // Writing to a `String` does not fail.
             let _ = writeln!(script, "mv -- {} {folder}/", quoted(&format!("./{name}")));
         }
     }
@@ -46,7 +46,7 @@ pub(super) fn script(
     script + "true\n"
 }
 
-/// Reads what the script printed. A check without a line did not run.
+/// Parses the output of the script. A check without a line did not run.
 pub(super) fn results(
     checks: &[Check],
     printed: &str,
@@ -70,7 +70,7 @@ pub(super) fn results(
     results.collect()
 }
 
-/// A word that the shell reads as it is.
+/// Quotes the text as one shell word.
 pub(super) fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }

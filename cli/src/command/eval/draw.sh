@@ -16,7 +16,7 @@ draw() {
     if [[ ! -f ${pages[0]} ]]; then
         # An empty file would end the job before the other files are drawn.
         convert -size 800x -pointsize 18 -fill '#8a1f11' -background white -font DejaVu-Sans \
-            caption:"$file cannot be drawn: $(tail -n 1 "$work/log" | cut -c 1-300)" "$out"
+            caption:"$file cannot be rendered: $(tail -n 1 "$work/log" | cut -c 1-300)" "$out"
     elif ((${#pages[@]} == 1)); then
         cp "${pages[0]}" "$out"
     else

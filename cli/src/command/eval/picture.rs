@@ -1,11 +1,11 @@
-//! Pictures of files that a browser does not show.
+//! Pictures of documents for the report.
 
 use super::check_script::quoted;
 
-/// The script that draws a file as a PNG.
+/// The script that renders a file as a PNG.
 const DRAW: &str = include_str!("draw.sh");
 
-/// Whether a picture has to be made to see the file: a browser shows images, films and sounds itself.
+/// Whether the report needs a picture of the file. A browser shows images, films and sounds itself.
 pub(super) fn is_needed(content_type: &str, name: &str) -> bool {
     let shown = ["image/", "video/", "audio/"];
     let kinds = [
@@ -15,8 +15,8 @@ pub(super) fn is_needed(content_type: &str, name: &str) -> bool {
     !shown.iter().any(|start| content_type.starts_with(start)) && kinds.contains(&&*extension)
 }
 
-/// A prompt for `script/bash` that draws the files, each as `picture-0.png` and so on. The picture of
-/// a file that cannot be drawn says so.
+/// Returns a prompt for `script/bash` that renders the files as `picture-0.png` and so on. If a file cannot be
+/// rendered, its picture says so.
 pub(super) fn prompt(names: &[&str]) -> String {
     let calls: String = names
         .iter()

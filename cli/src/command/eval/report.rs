@@ -1,4 +1,4 @@
-//! The report: an HTML page with all tasks, their files, times and costs, that needs no other file.
+//! The report: a self-contained HTML page with all tasks, their files, times and costs.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::output::{dollars, seconds};
 
 const STYLE: &str = include_str!("report.css");
 
-/// What the report says of all tasks.
+/// The data in the report that applies to all tasks.
 pub(super) struct ReportHeader {
     pub(super) model: String,
     pub(super) elapsed: Duration,
@@ -38,7 +38,7 @@ fn render(header: &ReportHeader, attempts: &[Attempt<'_>]) -> String {
     let costs = attempts.iter().filter_map(cost);
     let costs: Vec<_> = costs.collect();
     let cost = match costs.is_empty() {
-        true => "cost not known".to_owned(),
+        true => "cost unknown".to_owned(),
         false => dollars(costs.iter().sum()),
     };
     let rows: String = attempts.iter().map(row).collect();
@@ -102,7 +102,7 @@ fn section(attempt: &Attempt<'_>) -> String {
         name = escape(&task.name),
         state = state(attempt),
     );
-    // Writing to a text does not fail.
+    // Writing to a `String` does not fail.
     let reasons = match &attempt.verdict {
         Verdict::Passed => &[][..],
         Verdict::Failed { reasons } => reasons,

@@ -7,17 +7,17 @@ use skillet_client::Client;
 
 /// The largest file that the report contains.
 const MAX_FILE_BYTES: i64 = 8 * 1024 * 1024;
-/// How much of a text is shown.
+/// The maximum length of a text preview.
 const MAX_TEXT_CHARS: usize = 3000;
 
-/// A file, and what is shown of it.
+/// A file and its preview.
 pub(super) struct ReportFile {
     pub(super) name: String,
     pub(super) content_type: String,
     pub(super) size: i64,
-    /// The content as a URL; none if it is too large.
+    /// The content as a data URL, or `None` if it is too large.
     pub(super) url: Option<String>,
-    /// A picture of the file as a URL, if one was made.
+    /// A picture of the file as a data URL, if there is one.
     pub(super) picture: Option<String>,
     /// The beginning of a text.
     pub(super) text: Option<String>,

@@ -1,4 +1,4 @@
-//! A task: what a model is asked, and the checks of what it made.
+//! A task: the prompt for a model, and the checks of the result.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,60 +6,60 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// The file of tasks.
+/// A task file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct TaskFile {
     pub(super) tasks: Vec<Task>,
 }
 
-/// A task of a file.
+/// A task.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Task {
-    /// Its name, which no other task has.
+    /// The unique name.
     pub(super) name: String,
-    /// The skill that its job runs.
+    /// The skill of the job.
     pub(super) skill: String,
-    /// What the model is asked.
+    /// The prompt for the model.
     pub(super) prompt: String,
     /// The parameters of the skill.
     #[serde(default)]
     pub(super) parameters: Map<String, Value>,
-    /// Input files with their text, by name.
+    /// The text of input files, by file name.
     #[serde(default)]
     pub(super) inputs: BTreeMap<String, String>,
-    /// Input files of this machine, from the folder of the task file.
+    /// Local input files, relative to the folder of the task file.
     #[serde(default)]
     pub(super) files: Vec<PathBuf>,
-    /// Commands that make input files.
+    /// Commands that create input files.
     pub(super) prepare: Option<Preparation>,
     /// The JSON Schema of the result.
     pub(super) schema: Option<Value>,
-    /// The files that must come: names, or `*.docx`.
+    /// The files that the job must output: names, or patterns such as `*.docx`.
     #[serde(default)]
     pub(super) outputs: Vec<String>,
-    /// Commands that look at what came.
+    /// Commands that check the result.
     #[serde(default)]
     pub(super) checks: Vec<Check>,
-    /// The skill in whose sandbox the checks run, if that of the task runs no commands.
+    /// The skill whose sandbox runs the checks, if the skill of the task cannot run commands.
     pub(super) check_skill: Option<String>,
-    /// Secrets without which the task is skipped.
+    /// The secrets that the task needs. If one is missing, the task is skipped.
     #[serde(default)]
     pub(super) secrets: Vec<String>,
-    /// The time limit of the job, if not that of the skill.
+    /// The time limit of the job in seconds. Overrides the limit of the skill.
     pub(super) timeout_seconds: Option<u32>,
     /// A prompt for `script/bash` that solves the task.
     pub(super) solution: Option<String>,
 }
 
-/// Commands that make input files.
+/// Commands that create input files.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Preparation {
     /// The bash script.
     pub(super) run: String,
-    /// The files that it makes.
+    /// The files that the script creates.
     pub(super) makes: Vec<String>,
 }
 
@@ -67,25 +67,25 @@ pub(super) struct Preparation {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Check {
-    /// What it checks, in words.
+    /// The description of the check.
     pub(super) name: String,
     /// The bash script.
     pub(super) run: String,
 }
 
 impl Task {
-    /// The first line of its prompt.
+    /// The first line of the prompt.
     pub(super) fn title(&self) -> &str {
         self.prompt.trim().lines().next().unwrap_or_default()
     }
 
-    /// The skill in whose sandbox its files are made and checked.
+    /// The skill whose sandbox creates the input files and runs the checks.
     pub(super) fn check_skill(&self) -> &str {
         self.check_skill.as_deref().unwrap_or(&self.skill)
     }
 }
 
-/// Whether a file has the name, or ends as `*.docx` says.
+/// Whether a file name matches the pattern: an exact name, or an ending such as `*.docx`.
 pub(super) fn is_like(pattern: &str, name: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(end) => name.to_lowercase().ends_with(&end.to_lowercase()),

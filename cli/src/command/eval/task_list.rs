@@ -1,4 +1,4 @@
-//! The tasks that a command names.
+//! The tasks that a command selects.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use super::task::{Task, TaskFile};
 
 static BUILT_IN: Dir = include_dir!("$CARGO_MANIFEST_DIR/../examples/eval");
 
-/// Reads the tasks of files and of the YAML files in folders, or those that come with Skillet. `only` selects those
-/// that have one of the texts in their name or skill.
+/// Reads the tasks from files and from the YAML files in folders, or the built-in tasks if there are no places. `only`
+/// selects the tasks whose name contains one of the texts, or whose skill is one of them.
 pub(super) fn read(places: &[PathBuf], only: &[String]) -> anyhow::Result<Vec<Task>> {
     let mut tasks = Vec::new();
     if places.is_empty() {
@@ -41,12 +41,12 @@ pub(super) fn read(places: &[PathBuf], only: &[String]) -> anyhow::Result<Vec<Ta
     tasks.retain(is_wanted);
     ensure!(
         !tasks.is_empty(),
-        "there is no such task: `skillet eval --list` lists them"
+        "no task matches: `skillet eval --list` lists all tasks"
     );
     Ok(tasks)
 }
 
-/// The file itself, or the YAML files of a folder by name.
+/// The file itself, or the YAML files of a folder, sorted by name.
 fn files(place: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !place.is_dir() {
         return Ok(vec![place.to_owned()]);
@@ -60,7 +60,11 @@ fn files(place: &Path) -> anyhow::Result<Vec<PathBuf>> {
             .is_some_and(|it| it == "yaml" || it == "yml")
     });
     paths.sort();
-    ensure!(!paths.is_empty(), "{} has no file *.yaml", place.display());
+    ensure!(
+        !paths.is_empty(),
+        "{} contains no *.yaml file",
+        place.display()
+    );
     Ok(paths)
 }
 

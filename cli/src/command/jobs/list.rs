@@ -11,7 +11,7 @@ use crate::args::{parse_id, parse_pair};
 use crate::complete;
 use crate::output::{Cell, dollars, parse_instant, seconds, text_of};
 
-/// The number of jobs that are listed if nothing else is said.
+/// The default number of listed jobs.
 const DEFAULT_LIMIT: u32 = 20;
 
 #[derive(Args, Default)]
@@ -28,19 +28,19 @@ pub(crate) struct ListJobsOptions {
     /// Only jobs of this conversation
     #[arg(long, value_name = "ID", value_parser = parse_id::<ConversationId>, add = complete::conversations())]
     conversation: Option<ConversationId>,
-    /// Only jobs with your reference
+    /// Only jobs with this external id
     #[arg(long, value_name = "TEXT")]
     external_id: Option<String>,
-    /// Only jobs with this value in their metadata (at most three)
+    /// Only jobs with this value in their metadata (repeatable, at most three)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     metadata: Vec<(String, String)>,
-    /// Only jobs since an instant, or of the last 30m, 12h, 7d
+    /// Only jobs created since this time: an instant, or a time before now such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     since: Option<DateTime<Utc>>,
-    /// Only jobs before an instant, or older than 30m, 12h, 7d
+    /// Only jobs created before this time: an instant, or a time before now such as 30m, 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     before: Option<DateTime<Utc>>,
-    /// The number of jobs [default: 20]
+    /// The maximum number of jobs [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -99,7 +99,7 @@ pub(super) fn cost(job: &Value) -> Cell {
     Cell::Text(cost.map(dollars).unwrap_or_default())
 }
 
-/// The skill or the agent.
+/// The skill or the agent of a job.
 pub(super) fn runs(job: &Value) -> Cell {
     let name = if job["skill"].is_null() {
         &job["agent"]

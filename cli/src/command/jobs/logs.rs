@@ -24,7 +24,7 @@ impl Logs {
     /// Prints the log on standard output: a line for each step, or with `--json` every event.
     pub(super) async fn run(&self, client: &Client, output: OutputFormat) -> anyhow::Result<Exit> {
         let id = self.one.job;
-        // A job that does not exist is reported at once.
+        // Reports immediately that a job does not exist.
         client.job(id).await?;
         let mut lines = EventLines::default();
         let mut show = |event: &Event| -> anyhow::Result<()> {

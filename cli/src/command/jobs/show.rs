@@ -1,4 +1,4 @@
-//! A job for people.
+//! The human-readable form of a job.
 
 use chrono::SecondsFormat;
 use shared::job::{Job, Status};
@@ -61,7 +61,7 @@ fn fields(job: &Job, view: &View) -> Vec<(&'static str, String)> {
     fields.filter(|(_, value)| !value.is_empty()).collect()
 }
 
-/// One line about the end of a job: its state, its duration, what it used.
+/// A one-line summary of an ended job: its state, duration, tokens and cost.
 pub(crate) fn summary(job: &Job) -> String {
     let stop = stop(job)
         .map(|stop| format!(", stopped by {stop}"))

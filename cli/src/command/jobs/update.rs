@@ -15,13 +15,13 @@ use crate::output::OutputFormat;
 pub(crate) struct UpdateJobOptions {
     #[command(flatten)]
     one: JobArgument,
-    /// The priority: jobs with a higher one start first
+    /// The priority. Jobs with a higher priority start first
     #[arg(long, allow_negative_numbers = true)]
     priority: Option<i32>,
     /// The earliest start, such as 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME")]
     run_at: Option<DateTime<Utc>>,
-    /// The new metadata, in place of all before (repeatable)
+    /// New metadata, which replaces the existing metadata (repeatable)
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_pair)]
     metadata: Vec<(String, String)>,
 }
@@ -38,7 +38,7 @@ impl UpdateJobOptions {
         }
         ensure!(
             !body.is_empty(),
-            "say what to change: --priority, --run-at or --metadata"
+            "no change given: use --priority, --run-at or --metadata"
         );
         let path = format!("/v1/jobs/{}", self.one.job);
         let job: Job = client.patch(&path, &Value::Object(body)).await?;

@@ -13,13 +13,13 @@ use crate::json_file;
 
 #[derive(Args)]
 pub(crate) struct CreateScheduleOptions {
-    /// A name, unique in the tenant
+    /// The name of the schedule, unique in the tenant
     name: String,
     #[command(flatten)]
     job: JobOptions,
     #[command(flatten)]
     timing: TimingOptions,
-    /// Create it paused
+    /// Create the schedule paused
     #[arg(long)]
     paused: bool,
 }
@@ -28,64 +28,65 @@ pub(crate) struct CreateScheduleOptions {
 pub(crate) struct UpdateScheduleOptions {
     #[command(flatten)]
     pub(super) one: ScheduleArgument,
-    /// A new name
+    /// The new name
     #[arg(long)]
     name: Option<String>,
-    /// A JSON file with the request of its jobs, in place of the one that it has. `-` reads standard input
+    /// A JSON file with the new job request, which replaces the current one. `-` reads standard input
     #[arg(long, value_name = "FILE")]
     job: Option<PathBuf>,
     #[command(flatten)]
     timing: TimingOptions,
 }
 
-/// The request of the jobs.
+/// The request of the jobs of a schedule.
 #[derive(Args)]
 struct JobOptions {
-    /// The task of each job
+    /// The prompt of each job
     #[arg(required_unless_present = "job")]
     prompt: Option<String>,
-    /// The skill
+    /// The skill of each job
     #[arg(short, long, conflicts_with = "agent", add = complete::skills())]
     skill: Option<String>,
-    /// The agent
+    /// The agent of each job
     #[arg(short, long, add = complete::agents())]
     agent: Option<String>,
-    /// The model, and fallbacks after commas (repeatable) [default: of the agent, the skill or the service]
+    /// The model and its fallbacks, separated by commas (repeatable) [default: the model of the agent, the skill or the
+    /// service]
     #[arg(short, long, value_delimiter = ',', add = complete::models())]
     model: Vec<ModelName>,
-    /// A JSON file with the request, as for POST /v1/jobs, instead of these options. `-` reads standard input
+    /// A JSON file with the job request, as for POST /v1/jobs, instead of these options. `-` reads standard input
     #[arg(long, value_name = "FILE", conflicts_with_all = ["prompt", "skill", "agent", "model"])]
     job: Option<PathBuf>,
 }
 
-/// When it runs.
+/// The timing of a schedule.
 #[derive(Args)]
 struct TimingOptions {
-    /// A cron pattern of five fields, such as `30 9 * * 1-5`, or @daily
+    /// A cron pattern with five fields, such as `30 9 * * 1-5`, or @daily
     #[arg(long, value_name = "PATTERN", conflicts_with = "every")]
     cron: Option<String>,
     /// The IANA time zone of the pattern [default: UTC]
     #[arg(long, value_name = "ZONE")]
     time_zone: Option<String>,
-    /// Seconds from one time to the next, instead of a pattern
+    /// The seconds between two runs, instead of a pattern
     #[arg(long, value_name = "SECONDS")]
     every: Option<u32>,
-    /// What happens while the job of an earlier run has not ended [default: skip]
+    /// The action if the job of an earlier run has not ended [default: skip]
     #[arg(long, value_parser = ["skip", "queue", "cancel_running"])]
     overlap: Option<String>,
-    /// What happens with missed times [default: one]
+    /// The missed run times to catch up on [default: one]
     #[arg(long, value_parser = ["none", "one", "all"])]
     catch_up: Option<String>,
-    /// The most missed times that run with --catch-up all [default: 10]
+    /// The maximum number of missed run times with --catch-up all [default: 10]
     #[arg(long, value_name = "NUMBER")]
     catch_up_limit: Option<u32>,
-    /// The longest random delay of a run in seconds [default: 0]
+    /// The maximum random delay of a run in seconds [default: 0]
     #[arg(long, value_name = "SECONDS")]
     jitter: Option<u32>,
-    /// The first time is no earlier, such as 2027-01-31T09:00:00Z
+    /// The earliest run time, such as 2027-01-31T09:00:00Z
     #[arg(long, value_name = "TIME")]
     starts_at: Option<String>,
-    /// The last time is no later
+    /// The latest run time
     #[arg(long, value_name = "TIME")]
     ends_at: Option<String>,
 }
@@ -95,7 +96,7 @@ impl CreateScheduleOptions {
         let mut body = self.timing.body();
         ensure!(
             self.timing.cron.is_some() || self.timing.every.is_some(),
-            "say when it runs: --cron PATTERN or --every SECONDS"
+            "no timing given: use --cron PATTERN or --every SECONDS"
         );
         body.insert("name".to_owned(), self.name.as_str().into());
         body.insert("job".to_owned(), self.job.body()?);
@@ -113,7 +114,10 @@ impl UpdateScheduleOptions {
         if let Some(file) = &self.job {
             body.insert("job".to_owned(), json_file::read(file)?);
         }
-        ensure!(!body.is_empty(), "say what to change");
+        ensure!(
+            !body.is_empty(),
+            "no change given: use an option such as --cron or --job"
+        );
         Ok(body.into())
     }
 }
@@ -142,7 +146,7 @@ impl JobOptions {
 }
 
 impl TimingOptions {
-    /// The fields that are given.
+    /// The fields of the given options.
     fn body(&self) -> Map<String, Value> {
         let text = |text: &Option<String>| text.clone().map(Value::from);
         let fields = [

@@ -12,13 +12,13 @@ use crate::master_key::{self, KeyFile};
 use crate::service::{DirectoryLock, open_database};
 use crate::terminal::{print, say};
 
-/// Secrets that are read at once.
+/// The number of secrets that are read at once.
 const BATCH: i64 = 100;
 
 /// `skillet secrets rotate`
 ///
-/// Where no key is configured, the data directory's own gives way to a new one. No service may run there
-/// meanwhile: it would go on to encrypt under the key that it knows.
+/// If no key is configured, the data directory gets a new key. No service may run in that directory at the same time,
+/// because it would continue to encrypt with the key that it has loaded.
 pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let configured = master_key::configured(&options.own.common.master_key)?;
@@ -31,7 +31,7 @@ pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
     let keys = match configured {
         Some(keys) => keys,
         None => file.renew().context(
-            "SKILLET_MASTER_KEY is not set, and the data directory has no key of its own",
+            "SKILLET_MASTER_KEY is not set, and the data directory has no usable master key",
         )?,
     };
     let rotated = rotate_there(options, &keys).await?;
@@ -52,7 +52,7 @@ pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Opens the database for as long as it takes.
+/// Opens the database, rotates the secrets and closes the database.
 async fn rotate_there(options: &Remote, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let named = options.own.database_url.as_deref();
@@ -77,11 +77,11 @@ async fn rotate_there(options: &Remote, keys: &MasterKeys) -> anyhow::Result<Rot
     rotated
 }
 
-/// What came of it.
+/// The result of a rotation.
 #[derive(Default)]
 struct Rotated {
     count: u64,
-    /// Why others are still under another key, in words.
+    /// Messages about secrets that are still encrypted under another key.
     left: Vec<String>,
 }
 
@@ -108,7 +108,7 @@ async fn rotate_all(pool: &Pool, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     Ok(rotated)
 }
 
-/// The same for the secrets of webhooks.
+/// Rotates the secrets of webhooks.
 async fn rotate_webhooks(
     pool: &Pool,
     keys: &MasterKeys,
@@ -152,6 +152,6 @@ async fn reseal(
     Ok(if is_done {
         Ok(())
     } else {
-        Err("someone set or deleted it just now; run this again".to_owned())
+        Err("it was changed during the rotation; run `skillet secrets rotate` again".to_owned())
     })
 }

@@ -55,7 +55,7 @@ pub(super) async fn check(place: &Path, output: OutputFormat) -> anyhow::Result<
     Ok(Exit::Done)
 }
 
-/// The skill's programs that this machine has.
+/// The programs of the skill that are installed on this machine.
 async fn installed_here(skill: &Skill) -> anyhow::Result<BTreeSet<Program>> {
     let home = std::env::temp_dir();
     let none = worker::sandbox::open(Mode::Off, &home, Vec::new(), MemoryFloor::default());
@@ -94,7 +94,7 @@ fn show(skill: &Skill, warnings: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Reads a folder, by whose name the skill must be called, or an archive.
+/// Reads a skill from a folder, which must have the name of the skill, or from an archive.
 pub(super) fn read(place: &Path) -> anyhow::Result<Result<Skill, Unreadable>> {
     let cannot = || format!("cannot read {}", place.display());
     if place.is_dir() {
@@ -104,7 +104,7 @@ pub(super) fn read(place: &Path) -> anyhow::Result<Result<Skill, Unreadable>> {
         return Ok(files.and_then(|files| Skill::read(Some(&name), files)));
     }
     let mut archive = Vec::new();
-    // One byte more is enough to know that it is too large.
+    // One byte more than the limit shows that the archive is too large.
     let file = File::open(place).with_context(cannot)?;
     file.take(MAX_PACKED_BYTES as u64 + 1)
         .read_to_end(&mut archive)
@@ -112,7 +112,7 @@ pub(super) fn read(place: &Path) -> anyhow::Result<Result<Skill, Unreadable>> {
     Ok(Skill::unpack(&archive))
 }
 
-/// What is wrong, and where.
+/// The error message. Errors of the skill itself name the file SKILL.md.
 pub(super) fn words(error: &Unreadable) -> String {
     match error {
         Unreadable::Skill(error) => format!("SKILL.md: {error}"),
@@ -120,7 +120,7 @@ pub(super) fn words(error: &Unreadable) -> String {
     }
 }
 
-/// What is accepted and can hardly be meant.
+/// Warnings about accepted content that is probably a mistake.
 pub(super) fn warnings(skill: &Skill) -> Vec<String> {
     let has = |path: &str| skill.files.beside().any(|(it, _)| it.as_str() == path);
     let named = skill

@@ -12,12 +12,12 @@ use super::check::{read, warnings, words};
 use crate::output::{OutputFormat, text_of};
 use crate::terminal::{print, say};
 
-/// How often the service is asked again for what the workers lack, and the pause before: they look for programs of new
-/// skills once a second.
+/// The number of times that the service is asked again for missing programs, and the pause before each. Workers search
+/// for the programs of new skills once a second.
 const SEARCH_CHECKS: u32 = 4;
 const SEARCH_PAUSE: Duration = Duration::from_millis(700);
 
-/// Uploads a skill that was checked here, and says what the workers lack for it.
+/// Checks a skill on this machine, uploads it, and reports programs that the workers lack.
 pub(super) async fn push(
     client: &Client,
     output: OutputFormat,
@@ -26,7 +26,7 @@ pub(super) async fn push(
     if !folder.is_dir() {
         bail!("{} is not a folder", folder.display());
     }
-    // Problems are reported before anything is sent.
+    // Reports problems before anything is sent.
     let skill = match read(folder)? {
         Ok(skill) => skill,
         Err(error) => bail!("{}: {}", folder.display(), words(&error)),
@@ -57,7 +57,7 @@ pub(super) async fn push(
     }
     if lacks(&pushed, "missing_optional") {
         let missing = text_of(&pushed["missing_optional"]);
-        say(&format!("! the workers lack what is optional: {missing}"));
+        say(&format!("! the workers lack optional programs: {missing}"));
     }
     Ok(())
 }

@@ -26,14 +26,14 @@ pub(super) const DELIVERY: ResourceKind = ResourceKind {
     ],
 };
 
-/// Whose deliveries.
+/// The webhook or the job of the deliveries.
 #[derive(Args)]
 #[group(required = true, multiple = false)]
 struct OwnerArgument {
     /// The id of the webhook
     #[arg(value_parser = parse_id::<WebhookId>, add = complete::webhooks())]
     webhook: Option<WebhookId>,
-    /// The id of a job with a webhook of its own
+    /// The id of a job with its own webhook
     #[arg(long, value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
 }
@@ -42,10 +42,10 @@ struct OwnerArgument {
 pub(crate) struct DeliveriesOptions {
     #[command(flatten)]
     owner: OwnerArgument,
-    /// Only deliveries in this state
+    /// Only deliveries with this status
     #[arg(long, value_parser = ["pending", "delivered", "failed", "dead"])]
     status: Option<String>,
-    /// The number of deliveries [default: 20]
+    /// The maximum number of deliveries [default: 20]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
 }
@@ -55,11 +55,11 @@ pub(crate) struct RedeliverOptions {
     /// The id of the delivery
     #[arg(value_parser = parse_id::<DeliveryId>)]
     delivery: DeliveryId,
-    /// The id of its webhook
+    /// The id of the webhook
     #[arg(long, value_parser = parse_id::<WebhookId>, add = complete::webhooks())]
     #[arg(required_unless_present = "job", conflicts_with = "job")]
     webhook: Option<WebhookId>,
-    /// The id of its job, which has a webhook of its own
+    /// The id of the job, for a job with its own webhook
     #[arg(long, value_parser = parse_id::<JobId>, add = complete::jobs())]
     job: Option<JobId>,
 }
@@ -68,7 +68,7 @@ pub(crate) struct RedeliverOptions {
 pub(crate) struct RecoverOptions {
     #[command(flatten)]
     one: WebhookArgument,
-    /// Deliveries that were recorded at this time or later: an instant, or a time before now such as 12h or 7d
+    /// Only deliveries recorded at this time or later: an instant, or a time before now such as 12h or 7d
     #[arg(long, value_name = "TIME", value_parser = parse_instant)]
     since: DateTime<Utc>,
 }
@@ -119,7 +119,7 @@ impl RecoverOptions {
         let done: Value = client.post(&path, &json!({"since": self.since})).await?;
         let count = text_of(&done["recovered"]);
         output.one(&count, &done, || {
-            print(&format!("{count} deliveries start again"))
+            print(&format!("{count} deliveries queued again"))
         })
     }
 }

@@ -1,4 +1,4 @@
-//! `skillet webhooks listen`: webhooks for development, without an address that the service can reach.
+//! `skillet webhooks listen`: webhooks for development, on a machine that the service cannot reach.
 
 use std::time::{Duration, Instant};
 
@@ -15,17 +15,17 @@ use crate::exit::Exit;
 use crate::output::OutputFormat;
 use crate::terminal::{print, print_json, say};
 
-/// The deadline of an attempt, as the service has it.
+/// The deadline of an attempt. The service has the same one.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 #[derive(Args)]
 pub(crate) struct ListenOptions {
-    /// Where to post, such as http://localhost:3000/hook
+    /// The URL to forward events to, such as http://localhost:3000/hook
     #[arg(long, value_name = "URL", value_parser = parse_url)]
     forward_to: Url,
     #[command(flatten)]
     filter: FilterOptions,
-    /// The secret that signs [default: a new one, which is printed]
+    /// The secret that signs events [default: a new secret, which is printed]
     #[arg(
         long,
         env = "SKILLET_WEBHOOK_SECRET",
@@ -37,7 +37,7 @@ pub(crate) struct ListenOptions {
 }
 
 impl ListenOptions {
-    /// Forwards each event once, until interrupted. What the receiver does not accept is shown and not repeated.
+    /// Forwards each event once, until interrupted. An event that the receiver rejects is shown and not sent again.
     pub(super) async fn listen(
         &self,
         client: &Client,
@@ -48,11 +48,11 @@ impl ListenOptions {
             .redirect(redirect::Policy::none())
             .timeout(TIMEOUT)
             .build()
-            .context("cannot make an HTTP client")?;
+            .context("cannot create an HTTP client")?;
         let secret = self.secret.clone();
         let secret = secret.unwrap_or_else(WebhookSecret::generate);
         let mut events = client.events().types(self.types());
-        // The first item is the place where the stream begins.
+        // The first item is the position where the stream begins.
         let mut next = events.next().await?;
         if self.secret.is_none() {
             say(&format!("signing with {}", secret.reveal()));
@@ -75,7 +75,8 @@ impl ListenOptions {
             .unwrap_or_else(|| names.collect())
     }
 
-    /// Skills and agents are alternatives here, as in webhooks. Filters of the stream are combined.
+    /// Whether the event passes the skill and agent filters: the skill or the agent must be listed, as for webhooks.
+    /// The stream can filter by one skill and one agent only.
     fn is_wanted(&self, event: &FeedEvent) -> bool {
         let FilterOptions { skills, agents, .. } = &self.filter;
         let is_in = |list: &Option<Vec<String>>, name: &Option<String>| match (list, name) {
@@ -116,10 +117,10 @@ impl ListenOptions {
     }
 }
 
-/// An event that was posted.
+/// A forwarded event.
 struct Forwarded {
     id: String,
-    /// The status of the answer, or why there is none.
+    /// The status of the response, or the error.
     result: Result<u16, String>,
     took: Duration,
 }

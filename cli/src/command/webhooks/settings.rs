@@ -9,7 +9,7 @@ use crate::complete;
 
 #[derive(Args)]
 pub(crate) struct CreateWebhookOptions {
-    /// Where to post: an https URL
+    /// The https URL to send events to
     #[arg(value_name = "URL")]
     target: String,
     #[command(flatten)]
@@ -20,12 +20,12 @@ pub(crate) struct CreateWebhookOptions {
 pub(crate) struct UpdateWebhookOptions {
     #[command(flatten)]
     pub(super) one: WebhookArgument,
-    /// Another URL
+    /// The new URL
     #[arg(long = "to", value_name = "URL")]
     target: Option<String>,
     #[command(flatten)]
     settings: SettingsOptions,
-    /// Leave the job out of events
+    /// Do not include the job in events
     #[arg(long, conflicts_with = "include_job")]
     exclude_job: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) struct UpdateWebhookOptions {
 struct SettingsOptions {
     #[command(flatten)]
     filter: FilterOptions,
-    /// A note
+    /// A description
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// Include the job in each event
@@ -42,10 +42,11 @@ struct SettingsOptions {
     include_job: bool,
 }
 
-/// Which events to send.
+/// The filter for events.
 #[derive(Args)]
 pub(super) struct FilterOptions {
-    /// Types of events, such as job.completed,job.failed [default: the ends of jobs and approval.requested]
+    /// Event types, separated by commas, such as job.completed,job.failed [default: the ends of jobs and
+    /// approval.requested]
     #[arg(long, value_name = "TYPES", value_delimiter = ',')]
     pub(super) events: Option<Vec<String>>,
     /// Only jobs of these skills
@@ -73,13 +74,16 @@ impl UpdateWebhookOptions {
         if self.exclude_job {
             body.insert("include".to_owned(), Value::Null);
         }
-        ensure!(!body.is_empty(), "say what to change");
+        ensure!(
+            !body.is_empty(),
+            "no change given: use an option such as --to or --events"
+        );
         Ok(body.into())
     }
 }
 
 impl SettingsOptions {
-    /// The fields that are given.
+    /// The fields of the given options.
     fn body(&self) -> Map<String, Value> {
         let FilterOptions {
             events,

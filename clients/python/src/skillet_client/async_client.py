@@ -1,4 +1,4 @@
-"""The client for asyncio. The build makes `client.py` from this file: the same without asyncio."""
+"""The client for asyncio. The build makes `client.py` from this file, without asyncio."""
 
 import asyncio
 import os
@@ -23,10 +23,10 @@ EventT = TypeVar("EventT")
 
 
 class AsyncClient:
-    """A service and a key for it. Functions of `skillet_client.generated.api` take its attribute `generated`."""
+    """A client for one service. Pass its attribute `generated` to functions of `skillet_client.generated.api`."""
 
     def __init__(self, url: str | None = None, api_key: str | None = None, *, silence: float = 45) -> None:
-        """`silence` is the number of seconds after which a stream without a byte is lost."""
+        """Creates a client and sends no request. A stream reconnects after `silence` seconds without data."""
         self.generated = connect(url, api_key)
         self._http = self.generated.get_async_httpx_client()
         self._silence = silence
@@ -41,7 +41,7 @@ class AsyncClient:
         idempotency_key: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Job:
-        """Submits a job, follows it, and returns it when it has completed. Raises `JobFailed` if it did not."""
+        """Submits a job, follows it to its end and returns it. A job that fails or is cancelled raises `JobFailed`."""
         job = await self.submit(prompt, files=files, on_upload=on_upload, idempotency_key=idempotency_key, **options)
         async with aclosing(self.follow(job, deltas=on_event is not None)) as events:
             async for event in events:
@@ -61,35 +61,35 @@ class AsyncClient:
         idempotency_key: str | None = None,
         **options: Unpack[JobOptions],
     ) -> Job:
-        """Uploads the files and creates a job. A lost answer does not create a second one."""
+        """Uploads the files and creates the job. Retries after a lost response do not create a second job."""
         inputs = [await self._input(file, on_upload) for file in files]
         return Job.from_dict(await self._call(create_job(prompt, inputs, options, idempotency_key)))
 
     async def job(self, job: Job | str) -> Job:
-        """The job as it stands."""
+        """Returns the current state of a job."""
         return Job.from_dict(await self._call(get("jobs", job if isinstance(job, str) else job.id)))
 
     def follow(self, job: Job | str, *, after: int = 0, deltas: bool = True) -> AsyncGenerator[AnyEvent, None]:
-        """The events of a job after that `seq`, until the job has ended. Lost connections are taken up again."""
+        """Yields the events of a job after the sequence number `after`, until the job ends. Reconnects if necessary."""
         return self._stream(JobEvents(job if isinstance(job, str) else job.id, after, deltas, self._silence))
 
     def events(self, *, after: str | None = None, **filters: Unpack[EventFilters]) -> AsyncGenerator[TenantEvent, None]:
-        """The milestones of all jobs, with cursors: after a cursor, or from now on. It ends only with an error."""
+        """Yields the milestones of all jobs, with cursors, after a cursor or from now on. Ends only on an error."""
         return self._stream(TenantEvents(after, filters, self._silence))
 
     async def upload(self, file: UploadFile, on_progress: OnUpload | None = None) -> Asset:
-        """Uploads a file as it is read."""
+        """Uploads a file, which is read while it is sent."""
         with Upload(file, on_progress) as upload:
             return Asset.from_dict(await self._call(upload.request()))
 
     async def download(self, asset: Asset | Output | str, to: str | os.PathLike[str]) -> Path:
-        """Saves an asset to a file, or under its name in a folder. The file is complete or does not exist."""
+        """Saves an asset to a file, or to a folder under its name. On an error, an existing file does not change."""
         if isinstance(asset, str):
             asset = Asset.from_dict(await self._call(get("assets", asset)))
         if isinstance(asset, Output):
             asset = asset.asset
         with Download(asset, to) as download:
-            # A service may redirect to its bucket, to which httpx does not send the key.
+            # The service may redirect to its bucket. httpx does not send the API key there.
             request = get("assets", asset.id, "content")
             async with self._http.stream(**request, follow_redirects=True) as response:
                 if response.status_code != 200:
@@ -100,11 +100,11 @@ class AsyncClient:
             return download.finish()
 
     async def approve(self, approval_id: str, reason: str | None = None) -> Approval:
-        """Lets a tool call run that waits for an answer."""
+        """Approves a tool call that waits for approval."""
         return await self._resolve(approval_id, "approve", "approved", reason)
 
     async def deny(self, approval_id: str, reason: str | None = None) -> Approval:
-        """Refuses a tool call that waits for an answer. The model reads the reason."""
+        """Denies a tool call that waits for approval. The model receives the reason."""
         return await self._resolve(approval_id, "deny", "denied", reason)
 
     async def close(self) -> None:
@@ -130,7 +130,7 @@ class AsyncClient:
         except ApiError as error:
             if error.status != 409:
                 raise
-            # It may be this answer that came first.
+            # An earlier attempt may have succeeded although its response was lost.
             approval = Approval.from_dict(await self._call(get("approvals", approval_id)))
             if approval.status != status:
                 raise
@@ -154,7 +154,7 @@ class AsyncClient:
                 await asyncio.sleep(stream.backoff.pause())
 
     async def _call(self, request: dict[str, Any]) -> Any:
-        """The JSON of the answer. The request is sent until there is one."""
+        """Sends a request, with retries, and returns the JSON of the response."""
         backoff = Backoff()
         while True:
             try:

@@ -1,4 +1,4 @@
-"""The address of a service, and the generated client for it."""
+"""The connection to a service: its URL, the API key and the generated client."""
 
 import os
 from importlib.metadata import version
@@ -9,7 +9,7 @@ from .generated import AuthenticatedClient
 
 
 def connect(url: str | None, api_key: str | None) -> AuthenticatedClient:
-    """The generated client. What is not given is read from `SKILLET_URL` and `SKILLET_API_KEY`."""
+    """Creates the generated client. The defaults are the environment variables `SKILLET_URL` and `SKILLET_API_KEY`."""
     url = url or os.environ.get("SKILLET_URL", "")
     api_key = api_key or os.environ.get("SKILLET_API_KEY", "")
     if not url.startswith(("http://", "https://")):

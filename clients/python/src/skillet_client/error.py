@@ -10,16 +10,16 @@ from .generated.models import Job, Problem
 
 
 class SkilletError(Exception):
-    """An error that this package raises. Errors of the network are those of httpx."""
+    """The base class of this package's errors. Network errors are errors of httpx."""
 
 
 class ApiError(SkilletError):
-    """A request that the service refused."""
+    """An error response of the service."""
 
     status: int
-    # `None` if something between the client and the service answered.
+    # `None` if the body is not a problem of the service, such as a proxy's error page.
     problem: Problem | None
-    # Seconds, from the header `Retry-After`.
+    # The delay in seconds from the header `Retry-After`, if present.
     retry_after: float | None
 
     def __init__(self, response: httpx.Response) -> None:
@@ -30,12 +30,12 @@ class ApiError(SkilletError):
 
     @property
     def code(self) -> str | None:
-        """The problem's code, such as `invalid_request`."""
+        """The machine-readable code of the problem, such as `invalid_request`."""
         return self.problem.code if self.problem else None
 
 
 class JobFailed(SkilletError):
-    """A job that ended without success. `job.status` is `failed` or `cancelled`."""
+    """A job that failed or was cancelled. `job.status` is `failed` or `cancelled`."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -44,7 +44,7 @@ class JobFailed(SkilletError):
 
 
 class StreamError(SkilletError):
-    """An answer to a request for an event stream that is something else, such as the page of a proxy."""
+    """A response that is not an event stream, for example an HTML page of a proxy."""
 
     def __init__(self, content_type: str) -> None:
         super().__init__(
@@ -54,15 +54,15 @@ class StreamError(SkilletError):
 
 
 class ChecksumError(SkilletError):
-    """A download whose SHA-256 is not that of the asset."""
+    """A download whose SHA-256 does not match the asset."""
 
 
 class WebhookError(SkilletError):
-    """A webhook that does not come from the service, or is too old."""
+    """A webhook that is too old, or that has no valid signature."""
 
 
 def read_json(response: httpx.Response) -> Any:
-    """The JSON of a good answer. Raises `ApiError` for every other answer."""
+    """Returns the JSON of a successful response. Raises `ApiError` for any other response."""
     if response.is_success:
         try:
             return response.json()
@@ -86,7 +86,7 @@ def describe(status: int, problem: Problem | None) -> str:
 
 
 def read_retry_after(value: str) -> float | None:
-    """Seconds from a number or a date."""
+    """Parses the header `Retry-After`: seconds or a date."""
     if value.strip().isdecimal():
         return float(value)
     try:

@@ -11,7 +11,7 @@ TERMINAL_EVENTS = frozenset({"job.completed", "job.failed", "job.cancelled"})
 
 @dataclass(frozen=True)
 class UnknownEvent:
-    """An event that this version of the package cannot read, such as one of a newer service."""
+    """An event that this version of the package cannot parse, such as a new type of a newer service."""
 
     seq: int
     type_: str
@@ -20,11 +20,11 @@ class UnknownEvent:
 
 
 class TenantEvent(NamedTuple):
-    """A place in the stream of the tenant."""
+    """A position in the stream of the tenant, with its milestone if there is one."""
 
-    # Continues the stream after this place, as `after`.
+    # The position. Pass it as `after` to continue after this event.
     cursor: str
-    # The milestone. `None` where the stream begins, and now and then while the filters let nothing through.
+    # The milestone. `None` at the start of the stream, and periodically while no milestone matches the filters.
     event: FeedEvent | None
 
 
@@ -32,7 +32,7 @@ AnyEvent: TypeAlias = Event | UnknownEvent
 
 
 def read_event(raw: dict[str, Any]) -> AnyEvent:
-    """The event of its type's class."""
+    """Parses an event into the class of its type."""
     seq, kind = raw["seq"], raw["type"]
     try:
         return EVENTS[kind].from_dict(raw)

@@ -1,4 +1,4 @@
-"""The requests of both clients, as arguments for httpx."""
+"""The requests of both clients, as keyword arguments of httpx."""
 
 import json
 import os
@@ -10,19 +10,19 @@ from uuid import uuid4
 
 from .generated.models import Asset, Hooks, LimitsRequest
 
-# A path, a URL of `http` or `https`, a name with its content, or an asset of the service.
+# A path, an `http` or `https` URL, a name with its content, or an existing asset of the service.
 File: TypeAlias = str | os.PathLike[str] | tuple[str, bytes] | Asset
 
 
 class JobOptions(TypedDict, total=False):
-    """The fields of a job beside `prompt` and `inputs`. Exactly one of `skill` and `agent` is required."""
+    """The fields of a job, except `prompt` and `inputs`. Exactly one of `skill` and `agent` is required."""
 
     skill: str
     agent: str
     conversation_id: str
     title: str
     external_id: str
-    # Several models are a list: the next replaces one whose provider is out of reach.
+    # A list has fallbacks after the preferred model. They are used when its provider is unavailable.
     model: str | Sequence[str]
     parameters: Mapping[str, Any]
     output_schema: Mapping[str, Any]
@@ -36,14 +36,14 @@ class JobOptions(TypedDict, total=False):
 
 
 class EventFilters(TypedDict, total=False):
-    """Filters of milestones. They are combined."""
+    """Filters of milestones. A milestone must match all of them."""
 
-    # Types, such as `job.completed`.
+    # Event types, such as `job.completed`.
     types: Iterable[str]
     skill: str
     agent: str
     conversation_id: str
-    # Values of the job's metadata, up to three.
+    # Values in the metadata of the job, up to three.
     metadata: Mapping[str, str | float]
 
 
@@ -56,7 +56,7 @@ def post(*path: str, **arguments: Any) -> dict[str, Any]:
 
 
 def filter_params(filters: EventFilters) -> dict[str, Any]:
-    """The filters as parameters of a query."""
+    """Converts the filters to query parameters."""
     params = {name: value for name, value in filters.items() if name != "metadata"}
     if "types" in filters:
         params["types"] = ",".join(filters["types"])
@@ -64,14 +64,14 @@ def filter_params(filters: EventFilters) -> dict[str, Any]:
 
 
 def create_job(prompt: str, inputs: list[dict[str, str]], options: JobOptions, key: str | None) -> dict[str, Any]:
-    """A request that creates one job, however often it is sent."""
+    """Builds the request that creates a job. It has an idempotency key, so retries create only one job."""
     body = json.dumps({"prompt": prompt, "inputs": inputs, **options}, default=to_json)
     headers = {"Content-Type": "application/json", "Idempotency-Key": key or str(uuid4())}
     return post("jobs", content=body, headers=headers)
 
 
 def to_json(value: object) -> object:
-    """A value that `json` does not know."""
+    """Converts a value that `json` does not support."""
     if isinstance(value, Hooks | LimitsRequest):
         return value.to_dict()
     if isinstance(value, datetime):

@@ -1,4 +1,4 @@
-"""The state of an event stream over all its connections. It does no I/O: both clients drive it."""
+"""The state of an event stream across its connections. It does no I/O, so both clients use it."""
 
 import json
 from abc import ABC, abstractmethod
@@ -17,35 +17,35 @@ EventT = TypeVar("EventT")
 
 
 class EventStream(ABC, Generic[EventT]):
-    """What to send, what to pass on, and how long to wait."""
+    """An event stream that reconnects: its requests, its events and its retry delays."""
 
     def __init__(self, request: dict[str, Any], last_id: str, silence: float) -> None:
         self.has_ended = False
         self.backoff = Backoff()
-        # The id of the last event that was received.
+        # The id of the last event received.
         self._last_id = last_id
         self._request = request
         self._silence = silence
 
     def request(self) -> dict[str, Any]:
-        """The next request, as arguments for httpx."""
+        """Returns the next request, as keyword arguments of httpx."""
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store", "Last-Event-ID": self._last_id}
         return self._request | {"headers": headers, "timeout": httpx.Timeout(self._silence, connect=10)}
 
     def has_events(self, response: httpx.Response) -> bool:
-        """Whether the answer has events to read. Raises an error for an answer that will not change."""
+        """Whether the response has events. Raises permanent errors."""
         if response.status_code == 204:
             self.has_ended = True
         elif response.status_code != 200:
             self.backoff.refused(ApiError(response))
-        # An answer without a type has been cut.
+        # A response without a content type has an incomplete head.
         content_type = response.headers.get("Content-Type", "")
         if response.status_code == 200 and content_type and not content_type.startswith("text/event-stream"):
             raise StreamError(content_type)
         return response.status_code == 200
 
     def receive(self, message: ServerSentEvent) -> EventT | None:
-        """The event of a message, unless it is one that was received before."""
+        """Returns the event of a message. Returns `None` for a duplicate and for a message without data."""
         if not message.data:
             return None
         try:
@@ -61,7 +61,7 @@ class EventStream(ABC, Generic[EventT]):
 
 
 class JobEvents(EventStream[AnyEvent]):
-    """A job's log. It ends only when the log has ended."""
+    """The log of a job. The stream ends after the last event of the log."""
 
     def __init__(self, job_id: str, after: int, deltas: bool, silence: float) -> None:
         params = {} if deltas else {"deltas": "false"}
@@ -77,7 +77,7 @@ class JobEvents(EventStream[AnyEvent]):
 
 
 class TenantEvents(EventStream[TenantEvent]):
-    """The milestones of all jobs. It does not end."""
+    """The milestones of all jobs of the tenant. The stream does not end."""
 
     def __init__(self, after: str | None, filters: EventFilters, silence: float) -> None:
         super().__init__(get("events", "stream") | {"params": filter_params(filters)}, after or "", silence)

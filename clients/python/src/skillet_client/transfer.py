@@ -1,4 +1,4 @@
-"""Uploads that report their progress, and downloads that are complete or do not exist."""
+"""Uploads that report progress, and downloads that are verified before they replace a file."""
 
 import hashlib
 import io
@@ -13,12 +13,12 @@ from .generated.models import Asset
 from .request import post
 
 UploadFile: TypeAlias = str | os.PathLike[str] | tuple[str, bytes]
-# Receives the name of the file, the bytes sent so far, and the size.
+# Receives the name of the file, the number of bytes sent so far, and the size of the file.
 OnUpload: TypeAlias = Callable[[str, int, int], None]
 
 
 class Upload:
-    """An open file, sent as it is read."""
+    """A file that is read while it is sent."""
 
     def __init__(self, file: UploadFile, on_progress: OnUpload | None) -> None:
         if isinstance(file, tuple):
@@ -35,7 +35,7 @@ class Upload:
         return post("assets", files=files)
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes. They count as sent."""
+        """Returns the next bytes and reports the progress."""
         chunk = self._file.read(size)
         if chunk and self._on_progress:
             self._on_progress(self.name, self._file.tell(), self._size)
@@ -55,7 +55,7 @@ class Upload:
 
 
 class Download:
-    """A file that has a temporary name until its SHA-256 is checked."""
+    """A file that keeps a temporary name until its SHA-256 is verified."""
 
     def __init__(self, asset: Asset, to: str | os.PathLike[str]) -> None:
         target = Path(to)
@@ -70,7 +70,7 @@ class Download:
         self._file.write(chunk)
 
     def finish(self) -> Path:
-        """Gives the file its name, and replaces one that has it."""
+        """Checks the SHA-256 and renames the file to its target. Replaces an existing file."""
         self._file.close()
         if self._hash.hexdigest() != self._expected:
             raise ChecksumError(f"{self._target}: the SHA-256 of the download is not {self._expected}")

@@ -1,4 +1,4 @@
-"""Verification of webhooks: Standard Webhooks, version 1."""
+"""Verification of webhooks (Standard Webhooks 1.0)."""
 
 import base64
 import binascii
@@ -11,17 +11,17 @@ from typing import Any
 
 from .error import WebhookError
 
-# Seconds that a webhook may be old, or that its sender's clock may be ahead.
+# The maximum difference in seconds between the timestamp of a webhook and now.
 TOLERANCE = 300
 
 
 def verify_webhook(
     body: bytes | str, headers: Mapping[str, str], secrets: str | Sequence[str], *, now: datetime | None = None
 ) -> dict[str, Any]:
-    """The content of a webhook with a valid signature. Everything else raises `WebhookError`.
+    """Verifies the signature and the timestamp of a webhook and returns its content. Otherwise raises `WebhookError`.
 
-    `body` is the body exactly as it was received. A secret begins with `whsec_`; one of several is enough. `now`
-    replaces the clock.
+    `body` is the raw request body. Several secrets (`whsec_…`) can be passed: a signature with any of them is accepted.
+    `now` replaces the current time.
     """
     received = {name.lower(): value for name, value in headers.items()}
     try:
@@ -58,6 +58,6 @@ def key_of(secret: str) -> bytes:
 
 
 def is_signature(expected: bytes, signature: str) -> bool:
-    """Whether it is of version 1 and the expected one. Compares in constant time."""
+    """Whether the signature has version 1 and matches. The comparison takes constant time."""
     version, _, encoded = signature.partition(",")
     return version == "v1" and hmac.compare_digest(base64.b64encode(expected), encoded.encode())

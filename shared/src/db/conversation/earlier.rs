@@ -1,4 +1,4 @@
-//! The history that a job finds in its conversation when it begins.
+//! The conversation history at the start of a job.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::id::{ConversationId, JobId};
 use crate::job::Input;
 use crate::stored::{UnreadableRow, read};
 
-/// The last summary that the job at a position, or one before it, made.
+/// Returns the last summary that the job at a position or an earlier job made.
 pub async fn get_summary(
     db: impl PgExecutor<'_>,
     position: ConversationPosition,
@@ -31,8 +31,8 @@ pub async fn get_summary(
     Ok(data.map(|Json(data)| data))
 }
 
-/// The position of the first job of a conversation that is not before `job`; `None` if there is none. If that job was
-/// deleted, it is the first that is younger.
+/// Returns the position of `job` in a conversation or, if it was deleted, of the first newer job. Returns `None` if
+/// there is no such job.
 pub async fn get_first_place(
     db: impl PgExecutor<'_>,
     conversation: ConversationId,
@@ -50,26 +50,27 @@ pub async fn get_first_place(
     .await
 }
 
-/// A job of a conversation, with what it was asked.
+/// An earlier job of a conversation, with its request.
 pub struct Earlier {
     /// The job.
     pub job: JobId,
-    /// Its position.
+    /// The position of the job.
     pub place: i32,
     /// The request, if this release can read it.
     pub asked: Result<EarlierRequest, UnreadableRow>,
 }
 
-/// The part of a request that later jobs of the conversation are told.
+/// The part of a request that later jobs of the conversation receive.
 #[derive(Deserialize)]
 pub struct EarlierRequest {
     /// The prompt.
     pub prompt: String,
-    /// The files to start from.
+    /// The input files.
     pub inputs: Vec<Input>,
 }
 
-/// The last job before a position, unless its own position is before `first`. One at a time: a request may be large.
+/// Returns the last job before a position and not before `first`. Returns one job per call, because a request may be
+/// large.
 pub async fn get_before(
     db: impl PgExecutor<'_>,
     position: ConversationPosition,

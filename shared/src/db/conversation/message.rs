@@ -8,15 +8,16 @@ use sqlx::PgExecutor;
 use sqlx::types::Json;
 use uuid::Uuid;
 
-use crate::conversation::{Message, Said};
+use crate::conversation::{Message, MessageContent};
 use crate::event::{ConversationCompacted, EventKind, ToolCompleted};
 use crate::id::{ConversationId, JobId};
 use crate::message::AssistantMessage;
 
-/// The position of a message in a conversation: that of its job, and its number in the log.
+/// The position of a message in a conversation: the position of its job and its sequence number in the log.
 pub type Position = (i32, i64);
 
-/// The messages after a position, in order, each with its position. A message that this release cannot read is `None`.
+/// Lists the messages after a position, in order, with their positions. A message that this release cannot read is
+/// `None`.
 pub async fn list_messages(
     db: impl PgExecutor<'_>,
     id: ConversationId,
@@ -48,7 +49,7 @@ pub async fn list_messages(
         limit,
     )
     .fetch(db);
-    // One at a time: a request may be large, and only its prompt is kept.
+    // Rows are read one at a time: a request may be large, and only its prompt is kept.
     rows.map_ok(MessageRow::read).try_collect().await
 }
 
@@ -72,7 +73,7 @@ impl MessageRow {
         let said = self.said();
         if let Err(error) = &said {
             let (job, error) = (self.job_id, error as &dyn std::error::Error);
-            tracing::warn!(%job, seq = self.seq, error, "a message of a conversation is left out");
+            tracing::warn!(%job, seq = self.seq, error, "skipping an unreadable message of a conversation");
         }
         let message = said.ok().map(|said| Message {
             job_id: JobId(self.job_id),
@@ -83,12 +84,12 @@ impl MessageRow {
         ((self.position, self.seq), message)
     }
 
-    fn said(&self) -> serde_json::Result<Said> {
+    fn said(&self) -> serde_json::Result<MessageContent> {
         let data = self.data.0.get();
         Ok(match EventKind::parse(&self.kind) {
             Some(EventKind::MessageCompleted) => {
                 let reply: AssistantMessage = serde_json::from_str(data)?;
-                Said::Assistant {
+                MessageContent::Assistant {
                     content: reply.content,
                 }
             }
@@ -99,7 +100,7 @@ impl MessageRow {
                     output,
                     ..
                 } = serde_json::from_str(data)?;
-                Said::Tool {
+                MessageContent::Tool {
                     call_id,
                     outcome,
                     output,
@@ -107,13 +108,13 @@ impl MessageRow {
             }
             Some(EventKind::ConversationCompacted) => {
                 let compacted: ConversationCompacted = serde_json::from_str(data)?;
-                Said::Summary {
+                MessageContent::Summary {
                     text: compacted.summary,
                 }
             }
             _ => {
                 let asked: AskedMessage = serde_json::from_str(data)?;
-                Said::User { text: asked.prompt }
+                MessageContent::User { text: asked.prompt }
             }
         })
     }

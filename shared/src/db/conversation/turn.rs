@@ -1,4 +1,4 @@
-//! Turns of the jobs of a conversation: one is unfinished at a time, and the jobs after it are blocked.
+//! The order of jobs in a conversation: one job is unfinished at a time, and later jobs are blocked.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -9,17 +9,17 @@ use super::super::{Connection, Pool};
 use crate::conversation::ConversationPosition;
 use crate::id::{ConversationId, TenantId};
 
-/// A position that was given to a job that is about to be inserted.
+/// The position assigned to a job that is about to be inserted.
 #[derive(Clone, Copy, Debug)]
 pub struct TakenPosition {
     /// The position.
     pub position: ConversationPosition,
-    /// Whether it waits for an unfinished job before it. If that job ends before the commit, `admit_blocked` makes
-    /// this job ready, or a second later `admit_stalled`.
+    /// Whether the job waits for an unfinished job before it. If that job ends before the commit, `admit_blocked`
+    /// makes this job ready, or `admit_stalled` does so a second later.
     pub is_blocked: bool,
 }
 
-/// Assigns positions to jobs that are about to be inserted, in order, each in its conversation; `None` for a
+/// Assigns positions to jobs that are about to be inserted, in order, each in its conversation. Returns `None` for a
 /// conversation that does not exist. Other jobs that join these conversations wait until the caller commits.
 pub async fn join(
     db: &mut Connection,
@@ -27,7 +27,7 @@ pub async fn join(
     jobs: &[ConversationId],
 ) -> sqlx::Result<Vec<Option<TakenPosition>>> {
     let conversations: Vec<_> = jobs.iter().map(|id| id.0).collect();
-    // Locked in the same order everywhere, so that there is no deadlock.
+    // Rows are locked in the same order everywhere, to avoid deadlocks.
     let joined = sqlx::query!(
         r#"with joining as (
                select id, count(*)::int as jobs from unnest($2::uuid[]) as job (id) group by id
@@ -47,7 +47,7 @@ pub async fn join(
     )
     .fetch_all(&mut *db)
     .await?;
-    // Read after the locks: jobs that joined earlier are committed.
+    // Read after the rows are locked, so that jobs that joined earlier are committed.
     let busy = sqlx::query_scalar!(
         r#"select distinct conversation_id as "id!" from run where conversation_id = any($1)"#,
         &conversations,
@@ -75,11 +75,11 @@ pub async fn join(
     Ok(positions.collect())
 }
 
-/// Up to 1,000 conversations with a blocked job and no unfinished job before it. This happens when a job joins at the
-/// moment at which the job before it ends, and the API is killed before it admits the job.
+/// Lists up to 1,000 conversations with a blocked job and no unfinished job before it. This happens when a job joins
+/// just as the job before it ends, and the API is killed before it admits the job.
 ///
-/// With `accepted_within`, reads only jobs that were accepted within that time, and of these the newest 1,000. So the
-/// cost does not grow with the number of jobs that wait.
+/// With `accepted_within`, reads only the newest 1,000 of the jobs accepted within that time. The cost then does not
+/// grow with the number of waiting jobs.
 async fn list_stalled(
     db: impl PgExecutor<'_>,
     accepted_within: Option<Duration>,
@@ -107,8 +107,8 @@ async fn list_stalled(
 }
 
 /// Makes blocked jobs ready that have no unfinished job before them in their conversation. With `accepted_within`,
-/// reads only the newest 1,000 of the jobs that were accepted within that time. Returns how many jobs it made ready;
-/// bounded, so call it again while it is not 0.
+/// reads only the newest 1,000 of the jobs accepted within that time. Returns the number of jobs, up to a limit:
+/// repeat it until it returns 0.
 pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx::Result<u64> {
     let stalled = list_stalled(db, accepted_within).await?;
     if stalled.is_empty() {
@@ -117,8 +117,8 @@ pub async fn admit_stalled(db: &Pool, accepted_within: Option<Duration>) -> sqlx
     admit_blocked(db, &stalled).await
 }
 
-/// Makes the next job of each of these conversations ready if it is blocked although no job before it is unfinished.
-/// Returns how many there were.
+/// Makes the next job of each conversation ready if it is blocked although no job before it is unfinished. Returns the
+/// number of jobs.
 pub async fn admit_blocked(
     db: impl PgExecutor<'_>,
     conversations: &[ConversationId],

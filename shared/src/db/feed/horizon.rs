@@ -2,28 +2,28 @@
 
 use sqlx::PgExecutor;
 
-/// All milestones of transactions before this one are there to be read.
+/// Returns the horizon. All milestones of earlier transactions can be read.
 pub async fn horizon(db: impl PgExecutor<'_>) -> sqlx::Result<i64> {
     sqlx::query_scalar!(r#"select feed_horizon() as "horizon!""#)
         .fetch_one(db)
         .await
 }
 
-/// The transaction that keeps the feed from going on.
+/// The transaction that blocks the feed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HorizonHolder {
-    /// For how long it has been open, in seconds.
+    /// The age of the transaction in seconds.
     pub seconds: f64,
-    /// Its database.
+    /// The database of the transaction.
     pub database: String,
-    /// Its application, as `pg_stat_activity` has it, or the name of a prepared transaction.
+    /// The application name from `pg_stat_activity`, or the name of a prepared transaction.
     pub application: String,
-    /// Its process; 0 for a prepared transaction, which has none.
+    /// The process id of the session, or 0 for a prepared transaction.
     pub pid: i32,
 }
 
-/// The oldest open transaction of the cluster that has written something, or that is prepared (two-phase commit).
-/// A user who may not see the sessions of others (`pg_read_all_stats`) only sees its own.
+/// Returns the oldest open transaction of the cluster that has written data or is prepared (two-phase commit). A user
+/// without the role `pg_read_all_stats` sees only its own transactions.
 pub async fn get_horizon_lag(db: impl PgExecutor<'_>) -> sqlx::Result<Option<HorizonHolder>> {
     sqlx::query_as!(
         HorizonHolder,

@@ -1,4 +1,4 @@
-//! The validity of cursors: the epoch of the feed, and the earliest position from which it is complete.
+//! The validity of cursors: the epoch of the feed and the earliest position from which it is complete.
 
 use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
@@ -12,30 +12,30 @@ use crate::id::TenantId;
 pub struct FeedState {
     /// The epoch.
     pub epoch: i32,
-    /// The feed is complete from this transaction on.
+    /// The transaction from which the feed is complete.
     pub first: i64,
-    /// All before this transaction can be read.
+    /// The transaction before which everything can be read.
     pub horizon: i64,
-    /// No transaction has this number or a later one yet.
+    /// The lowest transaction number that has not been assigned yet.
     pub next: i64,
-    /// Whether the last use was noted more than an hour ago.
+    /// Whether the last use was recorded more than an hour ago.
     pub is_stale: bool,
 }
 
 impl FeedState {
-    /// Whether nothing is missing after that cursor.
+    /// Whether the feed is complete after a cursor.
     pub fn is_valid(&self, cursor: FeedCursor) -> bool {
         let txid = cursor.position.txid;
         cursor.epoch == self.epoch && (self.first..=self.next).contains(&txid)
     }
 
-    /// The cursor of now: what is committed up to it can be read by other queries.
+    /// Returns the current position. Everything that was committed before it is visible to other queries.
     pub fn now(&self) -> FeedPosition {
         FeedPosition::before(self.horizon)
     }
 }
 
-/// The state of the feed for a tenant; `None` if the tenant's jobs do not go to it.
+/// Returns the state of the feed for a tenant, or `None` if its jobs are not in the feed.
 pub async fn get_state(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -57,8 +57,8 @@ pub async fn get_state(
     .await
 }
 
-/// Begins a new epoch if the database was restored in another cluster, where transactions have other numbers: earlier
-/// cursors are not valid any more, and the feed begins anew. Returns whether it was so.
+/// Begins a new epoch if the database was restored in another cluster, where transaction numbers differ. This
+/// invalidates all earlier cursors and empties the feed. Returns whether a new epoch began.
 pub async fn begin_epoch(db: &Pool) -> sqlx::Result<bool> {
     let mut transaction = db.begin().await?;
     let is_new = sqlx::query_scalar!(
@@ -94,7 +94,7 @@ pub async fn begin_epoch(db: &Pool) -> sqlx::Result<bool> {
     Ok(is_new)
 }
 
-/// Lets cursors from before that time expire, since jobs of that time are deleted.
+/// Expires cursors from before `cutoff`, because jobs of that time are deleted.
 pub async fn advance_floor(db: impl PgExecutor<'_>, cutoff: DateTime<Utc>) -> sqlx::Result<()> {
     sqlx::query!(
         "update feed_state set floor = coalesce(

@@ -1,4 +1,4 @@
-//! The tenants whose jobs go to the feed.
+//! Tenants whose jobs are in the feed.
 
 use std::time::{Duration, Instant};
 
@@ -8,15 +8,15 @@ use uuid::Uuid;
 use super::super::Pool;
 use crate::id::{JobId, TenantId};
 
-/// Runs that are marked in one statement.
+/// The number of runs that one statement marks.
 const RUNS_AT_ONCE: i64 = 500;
-/// The longest that the first stream of a tenant waits for transactions that began before it.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// The pauses while it waits.
+/// The maximum wait of a tenant's first stream for transactions that began before it.
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// The delays between checks during that wait.
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 
-/// Why the jobs of a tenant do not go to the feed yet.
+/// The reason why a tenant could not be added to the feed.
 #[derive(Debug, thiserror::Error)]
 pub enum EnableError {
     /// The database failed.
@@ -27,11 +27,11 @@ pub enum EnableError {
     HeldUp,
 }
 
-/// Makes the tenant's jobs go to the feed, also its unfinished ones, and returns when they do.
+/// Adds a tenant's jobs to the feed, including its unfinished jobs. Returns when the feed is complete.
 ///
-/// A job whose insert began before the tenant was known is not marked by it. So the unfinished jobs are marked when all
-/// transactions of that time are over, and the feed counts as complete from when those are over that began before the
-/// last mark.
+/// A job whose insert began before the tenant was added is not in the feed. Therefore the unfinished jobs are marked
+/// after all transactions of that time have ended. The feed counts as complete after the transactions that began
+/// before the last mark have ended.
 pub async fn enable(db: &Pool, tenant: TenantId) -> Result<(), EnableError> {
     sqlx::query!(
         "insert into feed_tenant (tenant_id) values ($1) on conflict do nothing",
@@ -52,7 +52,8 @@ pub async fn enable(db: &Pool, tenant: TenantId) -> Result<(), EnableError> {
     Ok(())
 }
 
-/// Returns when all transactions that are open now are over, and a number that later ones will have.
+/// Waits until all transactions that are open now have ended. Returns the lowest number that a later transaction can
+/// have.
 async fn settle(db: &Pool) -> Result<i64, EnableError> {
     let next = sqlx::query_scalar!(
         r#"select pg_snapshot_xmax(pg_current_snapshot())::text::bigint as "next!""#
@@ -61,7 +62,7 @@ async fn settle(db: &Pool) -> Result<i64, EnableError> {
     .await?;
     let (begun_at, mut pause) = (Instant::now(), FIRST_PAUSE);
     while super::horizon(db).await? < next {
-        if begun_at.elapsed() > PATIENCE {
+        if begun_at.elapsed() > TIMEOUT {
             return Err(EnableError::HeldUp);
         }
         tokio::time::sleep(pause).await;
@@ -70,8 +71,8 @@ async fn settle(db: &Pool) -> Result<i64, EnableError> {
     Ok(next)
 }
 
-/// Marks the unfinished jobs of the tenant. Those that someone else has locked come in a later round, so that there is
-/// no deadlock.
+/// Marks the unfinished jobs of the tenant. Jobs that another transaction has locked are marked in a later round, to
+/// avoid deadlocks.
 async fn mark_runs(db: &Pool, tenant: TenantId) -> Result<(), EnableError> {
     let begun_at = Instant::now();
     let mut after = JobId(Uuid::nil());
@@ -94,7 +95,7 @@ async fn mark_runs(db: &Pool, tenant: TenantId) -> Result<(), EnableError> {
         match marked.into_iter().max() {
             Some(last) => after = JobId(last),
             None if !has_unmarked(db, tenant).await? => return Ok(()),
-            None if begun_at.elapsed() > PATIENCE => return Err(EnableError::HeldUp),
+            None if begun_at.elapsed() > TIMEOUT => return Err(EnableError::HeldUp),
             None => {
                 after = JobId(Uuid::nil());
                 tokio::time::sleep(FIRST_PAUSE).await;
@@ -112,7 +113,7 @@ async fn has_unmarked(db: &Pool, tenant: TenantId) -> sqlx::Result<bool> {
     .await
 }
 
-/// Notes that someone follows these tenants.
+/// Records that the feeds of these tenants are in use.
 pub async fn touch(db: impl PgExecutor<'_>, tenants: &[TenantId]) -> sqlx::Result<()> {
     let tenants: Vec<_> = tenants.iter().map(|tenant| tenant.0).collect();
     sqlx::query!(
@@ -124,7 +125,7 @@ pub async fn touch(db: impl PgExecutor<'_>, tenants: &[TenantId]) -> sqlx::Resul
     Ok(())
 }
 
-/// Ends the feed of tenants that had no stream and no webhook for 30 days.
+/// Removes tenants from the feed that were not used for 30 days and have no webhook.
 pub async fn clear_unused(db: &Pool) -> sqlx::Result<()> {
     let unused = sqlx::query_scalar!(
         "delete from feed_tenant

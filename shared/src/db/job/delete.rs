@@ -11,13 +11,13 @@ use super::super::{Connection, usage};
 use crate::id::{AssetId, JobId, TenantId};
 use crate::stored::read_or_else;
 
-/// A job that is about to be removed.
+/// A job that is about to be deleted.
 pub struct EndedJob {
-    /// Of which skill of the tenant's own it has a version, if any.
+    /// The name of the skill, if the job uses a version of a skill that the tenant uploaded.
     pub own_skill: Option<String>,
 }
 
-/// Locks one of the tenant's jobs if it has ended; `None` if there is none that has.
+/// Locks one of the tenant's jobs if it has ended. Returns `None` if it does not exist or has not ended.
 pub async fn lock_ended(
     db: &mut Connection,
     tenant: TenantId,
@@ -36,10 +36,10 @@ pub async fn lock_ended(
     .await
 }
 
-/// Locks up to `limit` jobs after `after` that ended before `cutoff`, in the order in which they were made.
+/// Locks up to `limit` jobs after `after` that ended before `cutoff`, in the order of their creation.
 ///
-/// Skips jobs of conversations with a later job, jobs with a file that a later job used, and jobs with one of the
-/// `inputs` of unfinished jobs.
+/// Skips jobs of conversations with a job that is unfinished or ended after `cutoff`. Also skips jobs with a file that
+/// was used after `cutoff` or is one of `inputs`, the inputs of unfinished jobs.
 pub async fn lock_old(
     db: &mut Connection,
     cutoff: DateTime<Utc>,
@@ -48,7 +48,7 @@ pub async fn lock_old(
     limit: i64,
 ) -> sqlx::Result<Vec<JobId>> {
     let inputs: Vec<_> = inputs.iter().map(|id| id.0).collect();
-    // Who made the id may have had another clock.
+    // The id may have been created by a machine with another clock.
     sqlx::query_scalar!(
         r#"select id as "id: JobId"
            from job
@@ -82,15 +82,15 @@ pub async fn lock_old(
     .await
 }
 
-/// Returns those of the locked jobs with a file that a new job has used since `cutoff`. The files of the others stay
-/// locked, so that no job uses them before they are deleted.
-pub async fn list_taken_again(
+/// Lists the locked jobs with a file that a new job has used since `cutoff`. The files of the other jobs stay locked,
+/// so that no job uses them before they are deleted.
+pub async fn list_used_since(
     db: &mut Connection,
     cutoff: DateTime<Utc>,
     jobs: &[JobId],
 ) -> sqlx::Result<Vec<JobId>> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
-    // Locked in the same order everywhere, so that there is no deadlock.
+    // Rows are locked in the same order everywhere, to avoid deadlocks.
     sqlx::query_scalar!(
         r#"with held as materialized (
                select job_id, used_at from asset where job_id = any($1) order by id for update
@@ -106,7 +106,7 @@ pub async fn list_taken_again(
 /// Deletes locked jobs with everything that belongs to them except their logs. Returns the hashes of their files, for
 /// `db::blob::release` after the commit.
 pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<String>> {
-    // Their usage outlives them.
+    // The usage of the jobs is kept.
     usage::count_jobs(db, jobs).await?;
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     sqlx::query_scalar!(
@@ -135,7 +135,7 @@ pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<Str
     .await
 }
 
-/// The assets that unfinished jobs from before `cutoff` begin with.
+/// Lists the inputs of unfinished jobs from before `cutoff`.
 pub async fn list_old_inputs(
     db: impl PgExecutor<'_>,
     cutoff: DateTime<Utc>,
@@ -149,8 +149,8 @@ pub async fn list_old_inputs(
     )
     .fetch(db);
     let mut assets = Vec::new();
-    // One at a time: a request may be large. Read here, since `->` fails for all rows if one of them has a NUL in a
-    // text.
+    // Rows are read one at a time, because a request may be large. The JSON is parsed here, because `->` fails for all
+    // rows if a text in one of them has a NUL.
     while let Some(row) = rows.try_next().await? {
         let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
         let ids = begins.inputs.iter().filter_map(|input| input.id);
@@ -159,7 +159,7 @@ pub async fn list_old_inputs(
     Ok(assets)
 }
 
-/// The part of a request that names assets, as far as any release has written it.
+/// The part of a request that names assets, in the format of every release.
 #[derive(Default, Deserialize)]
 struct Begins {
     inputs: Vec<RequestInput>,

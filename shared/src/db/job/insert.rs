@@ -1,4 +1,4 @@
-//! Inserting accepted jobs, in one statement for any number of them.
+//! Insertion of accepted jobs, in one statement for any number of jobs.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -13,29 +13,29 @@ use crate::id::{JobId, ScheduleId, TenantId};
 use crate::job::{Job, JobRequest, JobResult, Status, Target, preview};
 use crate::model_name::ModelName;
 
-/// A job about to be accepted.
+/// A job to insert.
 pub struct NewJobRow {
-    /// Its identifier.
+    /// The id of the job.
     pub id: JobId,
     /// The tenant.
     pub tenant: TenantId,
     /// The skill or agent.
     pub target: Target,
-    /// What lists show of it.
+    /// The title in lists.
     pub title: String,
     /// The client's own reference.
     pub external_id: Option<String>,
-    /// The model that does the thinking.
+    /// The model.
     pub model: ModelName,
-    /// Its position in a conversation, given by `db::conversation::join` in the same transaction.
+    /// The position in a conversation, assigned by `db::conversation::join` in the same transaction.
     pub position: Option<TakenPosition>,
     /// The version of the skill, if the tenant uploaded it.
     pub skill_version: Option<i32>,
-    /// SHA-256 of the skill, hexadecimal; none for an agent's job.
+    /// The SHA-256 of the skill in hexadecimal, or `None` for a job of an agent.
     pub skill_digest: Option<String>,
-    /// Requirements for a worker beside the name of the skill.
+    /// The requirements for a worker, in addition to the name of the skill.
     pub needs: Needs,
-    /// The rest of what was asked for.
+    /// The rest of the request.
     pub request: JobRequest,
     /// Data that the client attached.
     pub metadata: Map<String, Value>,
@@ -43,11 +43,11 @@ pub struct NewJobRow {
     pub retry_of: Option<JobId>,
     /// The schedule that creates it.
     pub schedule: Option<ScheduleId>,
-    /// The earliest start; now if `None` or past, so that an early date is no priority.
+    /// The earliest start. `None` or a past time means now, so that an early time does not raise the priority.
     pub run_at: Option<DateTime<Utc>>,
-    /// SHA-256 of the request, hexadecimal.
+    /// The SHA-256 of the request in hexadecimal.
     pub digest: String,
-    /// Whether someone follows it from its creation on.
+    /// Whether the job is followed from its creation on.
     pub is_followed: bool,
 }
 
@@ -56,18 +56,19 @@ pub struct NewJobRow {
 pub struct Needs {
     /// Programs that an uploaded skill needs; `|` separates alternatives.
     pub programs: Option<Vec<String>>,
-    /// Whether its commands must reach hosts, for such a skill and for an agent.
+    /// Whether the commands of an uploaded skill or an agent need network access.
     pub network: bool,
 }
 
-/// Inserts accepted jobs, all or none: requests, runs and the first events of their logs. Returns the time. `counted`
-/// is the result of `db::submit_limit::take` in the same transaction.
+/// Inserts all accepted jobs or none: requests, runs and the first events of their logs. Returns the time of the
+/// insertion. `counted` is the result of `db::submit_limit::take` in the same transaction.
 ///
-/// It reads no other table but in functions: a new plan for each size of a batch would take longer than the statement.
+/// The statement reads other tables only in functions. Otherwise a new plan for each batch size would take longer than
+/// the statement.
 ///
-/// If an id was made by a clock that is far from the database's, `is_of_another_time` holds for the error.
+/// If the clock that created an id is far from the database's clock, `is_clock_skew` is true for the error.
 ///
-/// If the version of a skill is gone, `db::skill::is_held` holds for the error.
+/// If the version of a skill was deleted, `db::skill::is_version_in_use` is true for the error.
 pub async fn insert(
     db: impl PgExecutor<'_>,
     counted: bool,
@@ -165,8 +166,8 @@ pub async fn insert(
     .await
 }
 
-/// Whether jobs were refused because an id was made by a clock that is far from the database's.
-pub fn is_of_another_time(error: &sqlx::Error) -> bool {
+/// Whether jobs were rejected because the clock that created an id is far from the database's clock.
+pub fn is_clock_skew(error: &sqlx::Error) -> bool {
     let error = error.as_database_error();
     error.is_some_and(|error| error.constraint() == Some("job_id_time"))
 }
@@ -183,7 +184,7 @@ impl NewJobRow {
         self.request.agent.as_ref().map(|agent| agent.version)
     }
 
-    /// The job that was made of it.
+    /// Returns the job after its insertion.
     pub fn accepted(self, created_at: DateTime<Utc>) -> Job {
         let agent_version = self.agent_version();
         let (skill, agent) = match self.target {
@@ -218,7 +219,7 @@ impl NewJobRow {
     }
 }
 
-/// One row a job, as the arrays that the statement takes.
+/// One row per job, as arrays for the statement.
 #[derive(Default)]
 struct Rows<'a> {
     tenants: Vec<Uuid>,
@@ -238,7 +239,7 @@ struct Rows<'a> {
     run_at: Vec<Option<DateTime<Utc>>>,
     head_starts: Vec<i64>,
     need_network: Vec<bool>,
-    /// As words in a text: an array of arrays would have to be as wide in all rows.
+    /// Joined with spaces, because an array of arrays needs the same length in all rows.
     needs: Vec<Option<String>>,
     queued: Vec<JsonText>,
     titles: Vec<&'a str>,

@@ -12,27 +12,27 @@ use super::JobRow;
 use crate::id::{ConversationId, JobId, TenantId};
 use crate::job::{Job, Outcome, Status};
 
-/// Jobs that are counted; the newest.
+/// The number of newest jobs that are counted.
 const MAX_COUNTED: i64 = 10_000;
 
-/// Which jobs to list. An empty filter is all jobs.
+/// A filter of jobs. An empty filter matches all jobs.
 #[derive(Default)]
 pub struct JobFilter {
-    /// In one of these states; any if empty.
+    /// Only jobs with one of these statuses, or any status if empty.
     pub statuses: Vec<Status>,
-    /// Of this skill.
+    /// Only jobs of this skill.
     pub skill: Option<String>,
-    /// Of this agent.
+    /// Only jobs of this agent.
     pub agent: Option<String>,
-    /// Of this conversation.
+    /// Only jobs of this conversation.
     pub conversation: Option<ConversationId>,
-    /// With this reference of the client.
+    /// Only jobs with this `external_id`.
     pub external_id: Option<String>,
-    /// Accepted at this time or later.
+    /// Only jobs that were accepted at this time or later.
     pub created_after: Option<DateTime<Utc>>,
-    /// Accepted before this time.
+    /// Only jobs that were accepted before this time.
     pub created_before: Option<DateTime<Utc>>,
-    /// With these values in their metadata; at most three.
+    /// Only jobs with these metadata values. At most three.
     pub metadata: Vec<(String, String)>,
 }
 
@@ -45,8 +45,8 @@ impl JobFilter {
         (!self.statuses.is_empty()).then(|| names.collect())
     }
 
-    /// The objects one of which the metadata of a job must contain: text that reads as a number or a boolean stands
-    /// for that, too.
+    /// Returns objects of which the metadata of a job must contain at least one. A text that parses as a number or a
+    /// boolean also matches that value.
     fn metadata(&self, place: usize) -> Option<Vec<String>> {
         let (key, text) = self.metadata.get(place)?;
         let scalar = serde_json::from_str::<Value>(text).ok();
@@ -61,8 +61,8 @@ impl JobFilter {
     }
 }
 
-/// A query of the tenant's jobs that a filter lets through, its states aside. Its parameters are `$1` to `$10`; `$tail`
-/// has those after them.
+/// Builds a query of the tenant's jobs that match a filter, ignoring its statuses. The parameters are `$1` to `$10`,
+/// and `$tail` uses the ones after them.
 macro_rules! filtered {
     ($query:ident!($head:literal, $tail:literal), $tenant:expr, $filter:expr, $($more:expr),+ $(,)?) => {{
         let metadata = [0, 1, 2].map(|place| $filter.metadata(place));
@@ -96,7 +96,7 @@ macro_rules! filtered {
     }};
 }
 
-/// The tenant's jobs before `before`, the newest first.
+/// Lists the tenant's jobs before `before`, newest first.
 pub async fn list(
     db: impl PgExecutor<'_>,
     tenant: TenantId,
@@ -129,7 +129,7 @@ pub async fn list(
     Ok(rows.into_iter().map(Job::from).collect())
 }
 
-/// How many of the newest 10,000 jobs that the filter lets through, its states aside, are in each state.
+/// Counts jobs by status among the newest 10,000 that match the filter, ignoring its statuses.
 pub async fn count(
     db: impl PgExecutor<'_>,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Changing jobs.
+//! Updates of jobs.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -11,19 +11,19 @@ use crate::id::{JobId, TenantId};
 use crate::job::{JobRequest, Priority};
 use crate::model_name::ModelName;
 
-/// Changes of a queued job. A field that is `None` stays as it is.
+/// The changes to a queued job. A field that is `None` does not change.
 #[derive(Clone, Debug, Default)]
 pub struct JobChange {
-    /// Its new priority.
+    /// The new priority.
     pub priority: Option<Priority>,
-    /// Its earliest start from now on; at once if that is past.
+    /// The new earliest start. A past time means now.
     pub run_at: Option<DateTime<Utc>>,
-    /// The new data of the client.
+    /// The new metadata.
     pub metadata: Option<Map<String, Value>>,
 }
 
-/// Changes a job whose run is locked by the caller in this transaction; `false` if it is not queued. `request` is what
-/// the tenant asked for.
+/// Changes a queued job whose run the caller has locked in this transaction. Returns `false` if the job is not queued.
+/// `request` is the stored request.
 pub async fn update_queued(
     db: &mut Connection,
     tenant: TenantId,
@@ -67,7 +67,7 @@ pub async fn update_queued(
     Ok(true)
 }
 
-/// Sets the model that a job shows, if the lease is still valid.
+/// Sets the model of a job if the lease is still valid.
 pub async fn set_model(
     db: impl PgExecutor<'_>,
     lease: Lease,
@@ -84,7 +84,7 @@ pub async fn set_model(
     Ok(())
 }
 
-/// Replaces the metadata of a job in any state. `request` is what the tenant asked for, read in this transaction.
+/// Replaces the metadata of a job in any state. `request` is the stored request, read in this transaction.
 pub async fn update_metadata(
     db: &mut Connection,
     tenant: TenantId,

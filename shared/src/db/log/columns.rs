@@ -1,4 +1,4 @@
-//! A batch of appends as the arrays of a statement.
+//! A batch of appends as arrays for a statement.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -25,8 +25,8 @@ columns! {
 }
 
 columns! {
-    /// An event. It has the number of its append, from 1, and not its job: that may have another append in the batch,
-    /// under another lease.
+    /// An event. It refers to its append by number, starting at 1, and not by its job, because the batch may have
+    /// another append for the same job under another lease.
     struct EventColumns of EventRow {
         append: i64,
         position: i32,
@@ -64,7 +64,7 @@ columns! {
 }
 
 columns! {
-    /// An event that goes to the feed.
+    /// A milestone to add to the feed.
     struct MilestoneColumns of MilestoneRow {
         append: i64,
         position: i32,
@@ -72,7 +72,7 @@ columns! {
     }
 }
 
-/// A batch as the arrays that the statement takes.
+/// A batch as arrays for the statement.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) appends: AppendColumns,

@@ -1,4 +1,4 @@
-//! The last event of a job, and the end of its run.
+//! The last event of a job and the end of its run.
 
 use chrono::{DateTime, Utc};
 
@@ -6,7 +6,7 @@ use super::RunTransition;
 use crate::event::EventData;
 use crate::job::{Job, JobResult, Outcome, Output, with_durations};
 
-/// The last event of a job, and what to do with its run.
+/// Returns the last event of a job and the transition of its run.
 pub fn finish(
     job: Job,
     outcome: Outcome,
@@ -39,8 +39,8 @@ pub fn finish(
     )
 }
 
-/// The time, or that of the last output. A worker's clock starts when the answer to its claim arrives, so it is a
-/// little behind the database's, which dates outputs.
+/// Returns `at`, or the time of the last output if that is later. The clock of a worker starts when the response to
+/// its claim arrives, so it is slightly behind the database's clock, which sets the times of outputs.
 fn no_earlier_than(outputs: &[Output], at: DateTime<Utc>) -> DateTime<Utc> {
     let stored = outputs.iter().map(|output| output.asset.created_at);
     stored.fold(at, Ord::max)

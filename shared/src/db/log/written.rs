@@ -1,4 +1,4 @@
-//! Recovery of an append whose answer was lost.
+//! Recovery of an append whose response was lost.
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -7,8 +7,8 @@ use super::{Append, Lease};
 use crate::event::EventData;
 use crate::id::JobId;
 
-/// Returns the leases of those appends, each given with its attempt, that are written. Compares the last events as
-/// text, because a worker that takes a job over also writes under its last attempt.
+/// Returns the leases of the appends that were written. Each append comes with its attempt. The last events are
+/// compared as text, because a worker that takes over a job also writes under its last attempt.
 pub async fn list_written(
     db: impl PgExecutor<'_>,
     appends: &[(&Append, i32)],
@@ -50,7 +50,7 @@ pub async fn list_written(
     Ok(leases.collect())
 }
 
-/// The last entries of appends, as the arrays that a query takes.
+/// The last events of appends, as arrays for a query.
 #[derive(Default)]
 struct Entries {
     jobs: Vec<Uuid>,

@@ -10,23 +10,23 @@ use crate::db::{Connection, JsonText};
 use crate::id::{JobId, ScheduleId, TenantId};
 use crate::schedule::{Overlap, SkipReason};
 
-/// Seconds after which another worker may start a run that a worker claimed.
+/// The seconds after which another worker may start a claimed run.
 const CLAIM_SECONDS: i32 = 30;
 
-/// A due run that its caller is to start.
+/// A due run that the caller must start.
 #[derive(Debug)]
 pub struct ClaimedRun {
     /// The schedule.
     pub schedule: ScheduleId,
-    /// Its owner.
+    /// The tenant that owns the schedule.
     pub tenant: TenantId,
-    /// The time by the schedule.
+    /// The scheduled time.
     pub scheduled_for: DateTime<Utc>,
-    /// The request of the job.
+    /// The job request.
     pub job: Box<RawValue>,
-    /// What happens while the job of an earlier run has not ended.
+    /// The behavior while the job of an earlier run has not ended.
     pub overlap: Overlap,
-    /// How often a worker met an internal error.
+    /// The number of attempts to start the run that ended with an internal error.
     pub attempts: i16,
     /// Whether the tenant has a budget.
     pub has_budget: bool,
@@ -36,7 +36,7 @@ pub struct ClaimedRun {
     pub has_skills: bool,
 }
 
-/// Claims up to `limit` due runs: of each schedule the earliest, unless it waits for the job of an earlier one.
+/// Claims up to `limit` due runs: the earliest of each schedule, unless it waits for the job of an earlier run.
 pub async fn claim(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<ClaimedRun>> {
     let rows = sqlx::query!(
         r#"with due as materialized (
@@ -90,26 +90,26 @@ pub async fn claim(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<Clai
     Ok(runs.collect())
 }
 
-/// The run whose job a transaction creates.
+/// A run for which a transaction creates the job.
 #[derive(Clone, Copy, Debug)]
 pub struct RunStart {
     /// The schedule.
     pub schedule: ScheduleId,
-    /// The time by the schedule; `None` for a run that a client requests now.
+    /// The scheduled time, or `None` for a run that a client starts now.
     pub scheduled_for: Option<DateTime<Utc>>,
 }
 
-/// Why a run does not start.
+/// The reason why a run does not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RunRefusal {
-    /// The schedule is gone, or the run has started or was skipped meanwhile.
+    /// The schedule was deleted, or the run was started or skipped in the meantime.
     Gone,
     /// The job of an earlier run has not ended.
     Overlap,
 }
 
 /// Marks a run as started with a job that the same transaction inserts. Runs of one schedule are marked one after
-/// another, so of two workers only one starts it.
+/// another, so that only one of two workers starts a run.
 pub async fn start(
     db: &mut Connection,
     run: RunStart,
@@ -149,8 +149,8 @@ pub async fn start(
     })
 }
 
-/// Stores a run that a client requests. Times of schedules are whole seconds, and its time is none, so that no row is
-/// there before it.
+/// Inserts a run that a client starts now. Scheduled times are whole seconds and the time of this run is not, so that
+/// they never conflict.
 async fn insert_manual(db: &mut Connection, schedule: ScheduleId, job: JobId) -> sqlx::Result<()> {
     sqlx::query!(
         "with clock as (
@@ -166,7 +166,7 @@ async fn insert_manual(db: &mut Connection, schedule: ScheduleId, job: JobId) ->
     Ok(())
 }
 
-/// The jobs of a schedule that have not ended.
+/// Lists the unfinished jobs of a schedule.
 pub async fn list_open_jobs(
     db: impl PgExecutor<'_>,
     schedule: ScheduleId,
@@ -182,7 +182,7 @@ pub async fn list_open_jobs(
     .await
 }
 
-/// Skips a run that has not started.
+/// Skips a run that was not started.
 pub async fn skip(
     db: impl PgExecutor<'_>,
     run: &ClaimedRun,
@@ -200,7 +200,7 @@ pub async fn skip(
     Ok(())
 }
 
-/// Ends a run whose job cannot be created.
+/// Marks a run as failed because its job cannot be created.
 pub async fn fail(
     db: impl PgExecutor<'_>,
     run: &ClaimedRun,
@@ -218,7 +218,7 @@ pub async fn fail(
     Ok(())
 }
 
-/// Gives a claimed run back. It is tried again when the claim is over, or at once if it only has to wait.
+/// Releases a claimed run. After an error it is retried when the claim expires, otherwise as soon as it can start.
 pub async fn release(
     db: impl PgExecutor<'_>,
     run: &ClaimedRun,

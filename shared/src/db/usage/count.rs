@@ -1,4 +1,4 @@
-//! Counting ended jobs in the usage of their tenants and in the history of the queue, each once.
+//! The count of ended jobs in the usage of their tenants and in the history of the queue. Each job counts once.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -16,7 +16,7 @@ use crate::id::JobId;
 use crate::job::{Outcome, Usage};
 use crate::stored::read_or_else;
 
-/// Counts up to `limit` ended jobs, each once, and returns them. Several processes may count at once.
+/// Counts up to `limit` ended jobs, each once, and returns them. Several processes may call this concurrently.
 pub async fn count_ended(db: &mut Connection, limit: i64) -> sqlx::Result<Vec<JobId>> {
     let taken = sqlx::query_scalar!(
         "delete from uncounted_end
@@ -30,7 +30,7 @@ pub async fn count_ended(db: &mut Connection, limit: i64) -> sqlx::Result<Vec<Jo
     Ok(taken.into_iter().map(JobId).collect())
 }
 
-/// Counts those of the jobs that are not counted yet, before they are deleted.
+/// Counts the jobs that were not counted yet, before they are deleted.
 pub async fn count_jobs(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()> {
     let jobs: Vec<_> = jobs.iter().map(|job| job.0).collect();
     let taken = sqlx::query_scalar!(
@@ -42,7 +42,7 @@ pub async fn count_jobs(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<()>
     add(db, &taken).await
 }
 
-/// A job that is counted now.
+/// A job to count.
 struct CountedEnd {
     id: JobId,
     tenant_id: Uuid,
@@ -63,7 +63,7 @@ struct CountedResult {
 }
 
 columns! {
-    /// What is added to a row of `usage`.
+    /// The amounts to add to a row of `usage`.
     struct UsageColumns of UsageRow {
         tenant_id: Uuid,
         day: NaiveDate,
@@ -117,8 +117,8 @@ impl UsageRow {
     }
 }
 
-/// Adds the jobs to the rows of their groups and minutes. In the order of these rows, so that two processes that count
-/// at once never wait for each other in a circle.
+/// Adds the jobs to the rows of their groups and minutes. The rows are updated in order, so that concurrent processes
+/// do not deadlock.
 async fn add(db: &mut Connection, jobs: &[Uuid]) -> sqlx::Result<()> {
     let ended = list_ended(db, jobs).await?;
     if ended.is_empty() {
@@ -191,7 +191,7 @@ async fn insert(db: &mut Connection, rows: &UsageColumns) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// Completed, failed and cancelled jobs, of which it is one.
+/// Returns the number of completed, failed and cancelled jobs for one job with this outcome.
 fn by_outcome(outcome: Outcome) -> [i64; 3] {
     match outcome {
         Outcome::Completed => [1, 0, 0],
@@ -205,8 +205,8 @@ fn minute_of(at: DateTime<Utc>) -> DateTime<Utc> {
     minute.unwrap_or(at)
 }
 
-/// Far from overflow when rows are added up.
+/// Converts an amount to its stored type, with a cap that prevents overflow when rows are added up.
 fn to_stored(amount: u64) -> i64 {
-    const MOST: u64 = 1 << 52;
-    amount.min(MOST) as i64
+    const MAX: u64 = 1 << 52;
+    amount.min(MAX) as i64
 }

@@ -1,4 +1,4 @@
-//! The webhooks that jobs bring along. Those of a tenant with the same origin share one row, and its limits.
+//! Webhooks of individual jobs. Job webhooks of a tenant with the same origin share one row and its limits.
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -7,7 +7,7 @@ use crate::db::Connection;
 use crate::id::{JobId, TenantId, WebhookId};
 use crate::webhook::JobWebhook;
 
-/// A job's webhook with the origin of its URL.
+/// A job's webhook and the origin of its URL.
 pub struct OriginOfJobs<'a> {
     /// The job.
     pub job: JobId,
@@ -43,7 +43,7 @@ pub async fn insert_of_jobs(
     Ok(())
 }
 
-/// The row of an origin, locked against its deletion.
+/// Returns the row of an origin and locks it against deletion.
 async fn get_or_insert(db: &mut Connection, tenant: TenantId, origin: &str) -> sqlx::Result<Uuid> {
     let found = sqlx::query_scalar!(
         "select id from webhook where tenant_id = $1 and url = $2 and is_of_jobs for key share",
@@ -73,7 +73,7 @@ async fn get_or_insert(db: &mut Connection, tenant: TenantId, origin: &str) -> s
     .await
 }
 
-/// Removes the rows of origins that no job names any more.
+/// Deletes the rows of origins that no job uses.
 pub async fn delete_unused_origins(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
     sqlx::query!(
         "delete from webhook

@@ -1,4 +1,4 @@
-//! Storing the results of attempts.
+//! The results of delivery attempts.
 
 use std::time::Duration;
 
@@ -8,14 +8,14 @@ use uuid::Uuid;
 use super::columns::{AttemptColumns, AttemptRow};
 use crate::id::{DeliveryId, WebhookId};
 
-/// What follows from an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     /// The receiver accepted the event.
     Delivered,
-    /// It failed; another attempt follows after that time.
+    /// The attempt failed. Another attempt follows after this delay.
     Retry(Duration),
-    /// It failed, and no attempt follows.
+    /// The attempt failed, and no other attempt follows.
     Dead,
 }
 
@@ -24,26 +24,26 @@ pub enum DeliveryOutcome {
 pub struct EndedAttempt {
     /// The delivery.
     pub delivery: DeliveryId,
-    /// The attempt.
+    /// The id of the attempt.
     pub claim: Uuid,
     /// The webhook.
     pub webhook: WebhookId,
-    /// Whether it was a test, which says nothing about the webhook.
+    /// Whether the delivery is a test, which does not affect the status of the webhook.
     pub is_test: bool,
-    /// What follows.
+    /// The outcome.
     pub outcome: DeliveryOutcome,
-    /// The status of the answer.
+    /// The HTTP status of the response.
     pub status: Option<u16>,
-    /// How long it took.
+    /// The duration.
     pub took: Duration,
-    /// Why it failed.
+    /// The error, if the attempt failed.
     pub error: Option<String>,
-    /// The beginning of the answer.
+    /// The beginning of the response.
     pub response: Option<String>,
 }
 
-/// Stores the results of attempts whose claims still hold. Returns the webhooks all of whose attempts of the
-/// last five days failed.
+/// Stores the results of attempts whose claims are still valid. Returns the webhooks whose attempts all failed for the
+/// last five days.
 pub async fn finish(
     db: impl PgExecutor<'_>,
     ended: impl Iterator<Item = &EndedAttempt>,

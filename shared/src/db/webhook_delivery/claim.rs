@@ -1,5 +1,5 @@
-//! Claiming due deliveries: at most a few at a time for each webhook, so that one that does not answer holds up no
-//! other.
+//! Claims of due deliveries. Each webhook has at most a few attempts at a time, so that an unresponsive receiver does
+//! not delay other webhooks.
 
 use chrono::{DateTime, Utc};
 use serde_json::{Map, Value};
@@ -11,37 +11,37 @@ use crate::feed::FeedEvent;
 use crate::id::{ConversationId, DeliveryId, JobId, TenantId, WebhookId};
 use crate::job::Status;
 
-/// Attempts at the same time of one webhook, over all workers.
+/// The maximum number of concurrent attempts of a webhook, over all workers.
 const MAX_IN_FLIGHT: i64 = 5;
-/// After so many failures in a row there is one attempt at a time.
+/// The number of consecutive failures after which a webhook has only one attempt at a time.
 const CAREFUL_AFTER: i32 = 5;
-/// Webhooks that one claim looks at.
+/// The maximum number of webhooks that one claim considers.
 const MAX_WEBHOOKS: i64 = 64;
-/// Seconds after which another worker may make an attempt again. An attempt takes less.
+/// The seconds after which another worker may repeat an attempt. An attempt has a shorter timeout.
 pub const LEASE_SECONDS: i32 = 30;
 
-/// A due delivery that its caller is to attempt.
+/// A due delivery that the caller must attempt.
 #[derive(Debug)]
 pub struct ClaimedDelivery {
     /// The delivery.
     pub id: DeliveryId,
-    /// Names this attempt.
+    /// The id of this attempt.
     pub claim: Uuid,
     /// The webhook.
     pub webhook: WebhookId,
-    /// Its tenant.
+    /// The tenant.
     pub tenant: TenantId,
-    /// Whether it is the webhook of a job, which the tenant's default secret signs.
+    /// Whether it is the webhook of a job, whose deliveries are signed with the tenant's default secret.
     pub is_of_jobs: bool,
-    /// Where to post.
+    /// The URL that receives the delivery.
     pub url: String,
-    /// The event; `None` for a test.
+    /// The event, or `None` for a test.
     pub event: Option<FeedEvent>,
-    /// When the delivery, or the event, was recorded.
+    /// The time at which the event or the test was recorded.
     pub at: DateTime<Utc>,
     /// Whether to include the job.
     pub include_job: bool,
-    /// The attempts that have ended.
+    /// The number of attempts that have ended.
     pub attempts: i16,
 }
 
@@ -134,7 +134,7 @@ pub async fn claim(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<Clai
     Ok(rows.into_iter().map(|row| row.of(claim)).collect())
 }
 
-/// When the next delivery may be due; `None` if none waits.
+/// Returns the seconds until the next delivery may be due, or `None` if no delivery waits.
 pub async fn next_due(db: impl PgExecutor<'_>) -> sqlx::Result<Option<f64>> {
     let row = sqlx::query_scalar!(
         r#"select extract(epoch from next_at - clock_timestamp())::double precision as "seconds!"

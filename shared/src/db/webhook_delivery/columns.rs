@@ -1,4 +1,4 @@
-//! Deliveries and attempts as the arrays that statements take.
+//! Deliveries and attempts as arrays for statements.
 
 use chrono::{DateTime, Utc};
 use uuid::Uuid;
@@ -6,7 +6,7 @@ use uuid::Uuid;
 use crate::db::columns::columns;
 
 columns! {
-    /// A delivery to be inserted.
+    /// A delivery to insert.
     struct NewDeliveryColumns of NewDeliveryRow {
         id: Uuid,
         webhook: Uuid,

@@ -1,5 +1,5 @@
-//! The fan-out: milestones of the feed become deliveries. One transaction moves the cursor and inserts the deliveries,
-//! so each event has exactly one delivery for each webhook.
+//! The fan-out of milestones from the feed to deliveries. One transaction advances the cursor and inserts the
+//! deliveries, so that each event has exactly one delivery for each webhook.
 
 use sqlx::PgExecutor;
 use uuid::Uuid;
@@ -10,11 +10,11 @@ use crate::db::{Connection, Pool};
 use crate::feed::FeedPosition;
 use crate::id::{DeliveryId, JobId};
 
-/// Milestones of one transaction.
+/// The maximum number of milestones in one transaction.
 const PAGE: i64 = 500;
 
-/// Whether there are milestones after the cursor: some that can be read, and some that wait for transactions that began
-/// before theirs.
+/// Returns whether there are milestones after the cursor: settled ones, which can be read, and unsettled ones, which
+/// wait for transactions that began before theirs.
 pub async fn has_unread(db: impl PgExecutor<'_>) -> sqlx::Result<(bool, bool)> {
     let row = sqlx::query!(
         r#"with tail as materialized (
@@ -42,7 +42,7 @@ pub async fn has_unread(db: impl PgExecutor<'_>) -> sqlx::Result<(bool, bool)> {
     Ok((row.is_settled, row.is_unsettled))
 }
 
-/// Inserts the deliveries of the next milestones, and returns their number; `None` while another process does it.
+/// Inserts the deliveries of the next milestones and returns their number, or `None` if another process is doing this.
 pub async fn fan_out(db: &Pool) -> sqlx::Result<Option<usize>> {
     let mut transaction = db.begin().await?;
     let Some(cursor) = lock_cursor(&mut transaction).await? else {
@@ -76,7 +76,8 @@ struct CursorRow {
 }
 
 impl CursorRow {
-    /// After a restore in another cluster the feed begins anew.
+    /// Returns the position of the cursor. After a restore in another cluster, the feed starts again from the
+    /// beginning.
     fn position(&self) -> FeedPosition {
         if self.is_valid {
             FeedPosition {
@@ -102,7 +103,7 @@ async fn lock_cursor(db: &mut Connection) -> sqlx::Result<Option<CursorRow>> {
     .await
 }
 
-/// The places of the next milestones.
+/// Lists the positions of the next settled milestones.
 async fn list_settled(db: &mut Connection, after: FeedPosition) -> sqlx::Result<Vec<FeedPosition>> {
     sqlx::query_as!(
         FeedPosition,
@@ -120,7 +121,7 @@ async fn list_settled(db: &mut Connection, after: FeedPosition) -> sqlx::Result<
     .await
 }
 
-/// The deliveries of the milestones after one up to another.
+/// Returns the deliveries of the milestones after `after` up to and including `last`.
 async fn list_deliveries(
     db: &mut Connection,
     after: FeedPosition,
@@ -174,7 +175,7 @@ async fn list_deliveries(
     Ok(deliveries)
 }
 
-/// Inserts deliveries. Those of disabled webhooks are dead at once, and can be recovered.
+/// Inserts deliveries. Those of disabled webhooks are dead from the start and can be recovered.
 async fn insert(db: &mut Connection, new: &NewDeliveryColumns) -> sqlx::Result<()> {
     if new.id.is_empty() {
         return Ok(());

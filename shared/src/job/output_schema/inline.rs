@@ -1,32 +1,33 @@
-//! Replacement of the references in a JSON Schema by their targets.
+//! Replacement of the references in a JSON Schema with their targets.
 
 use serde_json::{Map, Value, json};
 
-/// The most nodes of a schema without references. Checking a value costs at most as much for each of its nodes.
+/// The maximum number of nodes in a schema after its references are replaced. It bounds the cost of validation for
+/// each node of a value.
 const MAX_NODES: usize = 20_000;
-/// Keywords that describe a schema. Beside a reference they override those of its target.
+/// Keywords that only describe a schema. Next to a reference, they override the keywords of its target.
 const ANNOTATIONS: [&str; 5] = ["title", "description", "default", "examples", "deprecated"];
-/// Keywords with definitions, which are not needed without references.
+/// Keywords that contain definitions. They are not needed once the references are replaced.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 /// The reason why a reference is refused.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReferenceError {
-    /// It leads out of the schema, or to nothing.
+    /// The target is outside the schema or does not exist.
     #[error("`$ref`: `{0}` is not found; refer to `#/$defs/NAME` of the same schema")]
     NotFound(String),
-    /// It leads back to itself.
+    /// The reference is recursive.
     #[error("`$ref`: `{0}` refers to itself; recursive schemas are not supported")]
     Recursive(String),
-    /// A keyword that changes the meaning of references.
+    /// The keyword changes the meaning of references.
     #[error("`{0}` is not supported; use `$ref` with `#/$defs/NAME`")]
     Keyword(&'static str),
-    /// The schema is too large without references.
+    /// The schema is too large after its references are replaced.
     #[error("has more than {MAX_NODES} nodes when each `$ref` is replaced by its target")]
     TooLarge,
 }
 
-/// The schema with each reference replaced by its target.
+/// Returns the schema with each reference replaced by its target.
 pub(super) fn inline(root: &Map<String, Value>) -> Result<Value, ReferenceError> {
     let mut inlining = Inlining {
         root: Value::Object(root.clone()),
@@ -34,7 +35,7 @@ pub(super) fn inline(root: &Map<String, Value>) -> Result<Value, ReferenceError>
         nodes: 0,
     };
     let mut rest = root.clone();
-    // An identifier of the whole schema changes nothing for references within it.
+    // The identifier of the root schema does not affect references within it.
     rest.remove("$id");
     for keyword in DEFINITIONS {
         rest.remove(keyword);
@@ -44,7 +45,7 @@ pub(super) fn inline(root: &Map<String, Value>) -> Result<Value, ReferenceError>
 
 struct Inlining {
     root: Value,
-    /// The references that lead to the current place.
+    /// The references that are being resolved at the current position.
     open: Vec<String>,
     nodes: usize,
 }
@@ -74,7 +75,7 @@ impl Inlining {
             "$anchor",
             "$dynamicAnchor",
         ] {
-            // A property of that name has a schema, not a text.
+            // A property of that name has a schema as its value, not a string.
             if fields.get(keyword).is_some_and(Value::is_string) {
                 return Err(ReferenceError::Keyword(keyword));
             }
@@ -115,7 +116,7 @@ impl Inlining {
     }
 }
 
-/// The target of a reference with the keywords beside it.
+/// Combines the target of a reference with the keywords next to the reference.
 fn merge(target: Value, beside: Map<String, Value>) -> Value {
     if beside.is_empty() {
         return target;

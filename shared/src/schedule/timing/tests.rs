@@ -1,4 +1,4 @@
-//! Tests of the times of schedules, with the changes of clocks in spring and autumn.
+//! Tests of schedule times, including daylight saving changes.
 
 use chrono::TimeZone;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ fn timing(recurrence: Recurrence) -> ScheduleTiming {
     }
 }
 
-/// The next times after an instant, in the time of the zone.
+/// Returns the next scheduled times after an instant, formatted in the schedule's time zone.
 fn local(timing: &ScheduleTiming, after: &str, most: usize) -> Vec<String> {
     let Recurrence::Cron { zone, .. } = &timing.recurrence else {
         panic!("it has no zone");

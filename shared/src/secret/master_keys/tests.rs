@@ -44,7 +44,7 @@ fn a_row_opens_only_where_it_was_put() {
     let unknown = other_keys.open(tenant, &name, &sealed).err();
     let key_id = sealed.key_id.clone();
     assert_eq!(unknown, Some(OpenError::UnknownKey { key_id }));
-    // Who renames the key in the row gets no further.
+    // A changed key id in the row does not help an attacker.
     let key_id = other_keys.current_id().to_owned();
     let renamed = SealedValue { key_id, ..sealed };
     assert_eq!(other_keys.open(tenant, &name, &renamed).err(), forged);

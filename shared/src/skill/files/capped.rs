@@ -1,8 +1,8 @@
-//! A reader with a limit on its length.
+//! A reader with a size limit.
 
 use std::io::{self, Read};
 
-/// A reader that refuses to go further than `left`.
+/// A reader that fails after `left` more bytes.
 pub(super) struct Capped<R> {
     pub(super) inner: R,
     pub(super) left: usize,
@@ -20,7 +20,7 @@ impl<R: Read> Read for Capped<R> {
     }
 }
 
-/// The message of its error, which other libraries pass on.
+/// The error of a reader that reached its limit. Other libraries pass it on.
 #[derive(Debug, thiserror::Error)]
-#[error("more than there may be")]
+#[error("size limit exceeded")]
 pub(super) struct CapExceeded;

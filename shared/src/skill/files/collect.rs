@@ -1,4 +1,4 @@
-//! Collecting the files of an upload one by one, with limits.
+//! The collector for the files of an archive or a folder, with limits.
 
 use super::limits::{MAX_FILE_BYTES, MAX_FILES, MAX_SKILL_FILE_BYTES, MAX_TOTAL_BYTES};
 use std::collections::{BTreeMap, HashMap};
@@ -9,10 +9,10 @@ use unicode_normalization::UnicodeNormalization;
 
 use super::{FilePath, Files, FilesError, FilesRefusal, PathError, SKILL_FILE, SkillFile};
 
-/// What an archive may name, folders and litter included.
+/// The maximum number of entries in an archive, including folders and ignored files.
 pub(super) const MAX_ENTRIES: usize = 2_000;
 
-/// What an entry of an archive or a folder is.
+/// The type of an entry in an archive or a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::skill) enum SkillEntryKind {
     File { is_executable: bool },
@@ -22,7 +22,7 @@ pub(in crate::skill) enum SkillEntryKind {
 }
 
 impl SkillEntryKind {
-    /// What the mode of a file says, type and all.
+    /// Derives the entry type from a Unix file mode.
     pub(super) fn of_mode(mode: u32) -> Self {
         match mode & 0o170_000 {
             0 | 0o100_000 => Self::File {
@@ -35,11 +35,11 @@ impl SkillEntryKind {
     }
 }
 
-/// Files on their way in.
+/// Collects files one by one and checks them.
 #[derive(Default)]
 pub(in crate::skill) struct Collector {
     files: BTreeMap<FilePath, SkillFile>,
-    /// Every path and every folder on the way to one, by its [`fold`], as it was written first.
+    /// All paths and their parent folders, in their first spelling. The key is the [`fold`] of the path.
     spelled: HashMap<String, Spelled>,
     entries: usize,
     bytes: usize,
@@ -51,7 +51,7 @@ struct Spelled {
 }
 
 impl Collector {
-    /// Takes an entry in, reading its content no further than there is room.
+    /// Adds an entry. Reads its content only up to the size limits.
     pub(in crate::skill) fn add(
         &mut self,
         raw: &[u8],
@@ -69,7 +69,7 @@ impl Collector {
             SkillEntryKind::Folder => None,
             SkillEntryKind::File { is_executable } => Some(is_executable),
         };
-        // The folder itself, which is no file in any case.
+        // The root folder itself, which cannot be a file.
         let Some(path) = path else {
             return match is_executable {
                 None => Ok(()),
@@ -95,12 +95,12 @@ impl Collector {
         Ok(())
     }
 
-    /// What was taken in.
+    /// Returns the collected files.
     pub(in crate::skill) fn finish(self) -> Files {
         Files(self.files)
     }
 
-    /// Notes the path and all folders that lead to it, unless it is another for some system or for us.
+    /// Records the path and its parent folders. Fails if an earlier path is the same name on some system.
     fn spell(&mut self, path: &FilePath, is_folder: bool) -> Result<(), FilesError> {
         let error = |refusal| FilesError::of(path.as_str().as_bytes(), refusal);
         let folders = path.folders().map(|folder| (folder, true));
@@ -128,7 +128,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Reads to the end or to where it becomes too much: what headers say of sizes is not asked.
+    /// Reads to the end of the content or to the size limit. Ignores the size in the archive's headers.
     fn read(&mut self, path: &FilePath, content: impl Read) -> Result<Bytes, FilesError> {
         let error = |refusal| FilesError::of(path.as_str().as_bytes(), refusal);
         let (cap, refusal) = match path.as_str() {
@@ -155,8 +155,7 @@ impl Collector {
     }
 }
 
-/// What a path is compared by: some systems do not tell upper from lower case, and some not a letter with an accent
-/// from the letter and the accent.
+/// Normalizes a path for comparison. Some systems ignore case, and some ignore the Unicode normalization form.
 fn fold(path: &str) -> String {
     let lower = path.nfc().collect::<String>().to_lowercase();
     lower.nfc().collect()

@@ -5,53 +5,53 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-/// The longest path, so that every system and the plainest form of tar can say it.
+/// The longest path in bytes. It works on every system and in the plain ustar format.
 const MAX_BYTES: usize = 150;
-/// The longest name of one file or folder.
+/// The longest name of a file or folder in bytes.
 const MAX_NAME_BYTES: usize = 100;
-/// Folders within folders.
+/// The maximum depth of a path.
 const MAX_DEPTH: usize = 8;
-/// Files that programs leave in folders and that are no part of a skill.
+/// Files and folders that programs create and that are not part of a skill.
 const LITTER: [&str; 4] = [".git", ".DS_Store", "__MACOSX", "__pycache__"];
 
-/// The path of a file from the folder of its skill, with `/` between names.
+/// The path of a file relative to its skill's folder, with `/` as the separator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FilePath(String);
 
-/// Why a name cannot be the path of a file.
+/// The reason why a name is not a valid path.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
-    /// Bytes that are no text.
+    /// The name is not UTF-8.
     #[error("its name is not UTF-8")]
     NotUtf8,
-    /// It names nothing.
+    /// The name is empty.
     #[error("it has no name")]
     Empty,
-    /// It begins at the root.
+    /// The path is absolute.
     #[error("its path is absolute")]
     Absolute,
-    /// It has a `..`.
-    #[error("its path leads through `..`")]
+    /// The path contains `..`.
+    #[error("its path contains `..`")]
     Upwards,
-    /// A `.` or nothing where a name should be.
+    /// The path contains `.` or an empty name.
     #[error("its path has an empty part")]
     EmptyPart,
-    /// Some systems take it for a separator.
+    /// The name contains a backslash, which is a separator on some systems.
     #[error("its name has a backslash")]
     Backslash,
-    /// Characters that nobody sees, or that mean something to a terminal.
-    #[error("its name has a control character or one that cannot be seen")]
+    /// The name contains invisible characters or control characters, which can affect a terminal.
+    #[error("its name contains a control character or an invisible character")]
     Invisible,
-    /// More than the file systems take.
+    /// The path or a name is too long for file systems.
     #[error("its path is too long: at most {MAX_BYTES} bytes, {MAX_NAME_BYTES} for each name")]
     TooLong,
-    /// More than anybody needs.
-    #[error("it lies too deep: at most {MAX_DEPTH} levels")]
+    /// The path has too many levels.
+    #[error("its path is too deep: at most {MAX_DEPTH} levels")]
     TooDeep,
 }
 
 impl FilePath {
-    /// Reads a name as archives have it; `None` for the folder itself (`./`).
+    /// Parses a name in the syntax of archives. Returns `None` for the root folder itself (`./`).
     pub fn parse(raw: &[u8]) -> Result<Option<Self>, PathError> {
         let text = std::str::from_utf8(raw).map_err(|_| PathError::NotUtf8)?;
         if text.is_empty() {
@@ -66,7 +66,7 @@ impl FilePath {
         if text.starts_with('/') {
             return Err(PathError::Absolute);
         }
-        // `tar` writes both.
+        // `tar` can write a leading `./` and a trailing `/`.
         let text = text.strip_suffix('/').unwrap_or(text);
         let text = text.strip_prefix("./").unwrap_or(text);
         if is_drive(text) {
@@ -96,29 +96,29 @@ impl FilePath {
         &self.0
     }
 
-    /// Whether it is something that programs leave behind in folders.
+    /// Whether the file was left behind by a program and is not part of the skill.
     pub fn is_litter(&self) -> bool {
         self.0.split('/').any(is_litter)
     }
 
-    /// The folders that lead to it, the outermost first.
+    /// The parent folders of the file, outermost first.
     pub fn folders(&self) -> impl Iterator<Item = &str> {
         self.0.match_indices('/').map(|(end, _)| &self.0[..end])
     }
 
-    /// The outermost folder and the path from there, if it lies in one.
+    /// Splits off the outermost folder, if the file is in a folder.
     pub(super) fn split_top(&self) -> Option<(&str, Self)> {
         let (top, rest) = self.0.split_once('/')?;
         Some((top, Self(rest.to_owned())))
     }
 }
 
-/// Whether a file or folder of that name is left behind by programs.
+/// Whether a file or folder with this name was left behind by a program.
 pub(super) fn is_litter(name: &str) -> bool {
     LITTER.contains(&name)
 }
 
-/// `C:` and the like, where it is no name of ours.
+/// Whether the path begins with a Windows drive such as `C:`.
 fn is_drive(text: &str) -> bool {
     let mut chars = text.chars();
     chars
@@ -202,7 +202,7 @@ mod tests {
             if let Ok(Some(path)) = FilePath::parse(raw.as_bytes()) {
                 let is_name = |part: Component| matches!(part, Component::Normal(_));
                 prop_assert!(Path::new(path.as_str()).components().all(is_name));
-                // Read again, it is the same.
+                // Parsing the path again gives the same path.
                 prop_assert_eq!(FilePath::parse(path.as_str().as_bytes()), Ok(Some(path.clone())));
                 let parts = Path::new(path.as_str()).components().count();
                 prop_assert_eq!(parts, path.folders().count() + 1);

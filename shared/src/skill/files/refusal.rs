@@ -1,4 +1,4 @@
-//! Reasons why files cannot be a skill.
+//! Errors of files that do not form a valid skill.
 
 use std::{fmt, io};
 
@@ -8,77 +8,77 @@ use super::limits::{
     MAX_FILE_BYTES, MAX_FILES, MAX_PACKED_BYTES, MAX_SKILL_FILE_BYTES, MAX_TOTAL_BYTES,
 };
 
-/// As much of a name as an error repeats.
+/// The longest part of a name that an error repeats.
 const MAX_SHOWN_CHARS: usize = 100;
 
-/// Files cannot be a skill: which one, and why.
+/// The files do not form a valid skill.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub struct FilesError {
-    /// The file as it was named; none if it is about all of them.
+    /// The name of the file. `None` if the error is about all files.
     pub path: Option<String>,
-    /// The problem.
+    /// The reason.
     pub refusal: FilesRefusal,
 }
 
-/// Why files cannot be a skill, in words that follow the name of the file.
+/// The reason why files do not form a valid skill. The message follows the name of the file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FilesRefusal {
-    /// Its name.
+    /// The path is not valid.
     #[error(transparent)]
     Path(#[from] PathError),
-    /// It leads to another.
+    /// The entry is a link.
     #[error("it is a link; a skill has files and folders only")]
     Link,
-    /// A device, a pipe, a socket.
+    /// The entry is a device, a pipe or a socket.
     #[error("it is neither a file nor a folder")]
     Special,
-    /// Nobody here has the password.
+    /// The entry is encrypted.
     #[error("it is encrypted")]
     Encrypted,
-    /// The same path again.
-    #[error("it is there twice")]
+    /// The same path occurs twice.
+    #[error("it occurs twice")]
     Twice,
-    /// The same path but for upper and lower case, or for how Unicode writes a letter.
-    #[error("`{0}` is there, too, which is the same name on some systems")]
+    /// The path differs from another path only in case or in its Unicode normalization form.
+    #[error("`{0}` also exists and is the same name on some systems")]
     SameName(String),
-    /// Something lies in it as if it were a folder.
+    /// The path is used as a file and as a folder.
     #[error("it is a file and a folder at once")]
     FileAndFolder,
-    /// It is too large.
+    /// The file is too large.
     #[error("it is larger than {MAX_FILE_BYTES} bytes")]
     FileTooLarge,
-    /// The same of the file that the model reads.
+    /// The `SKILL.md` is too large.
     #[error(
-        "it is larger than {MAX_SKILL_FILE_BYTES} bytes; put what is not always needed into files beside it"
+        "it is larger than {MAX_SKILL_FILE_BYTES} bytes; move what is not always needed into other files"
     )]
     SkillFileTooLarge,
-    /// There are too many.
-    #[error("the skill has more than {MAX_FILES} files")]
+    /// There are too many files.
+    #[error("the skill has more than {MAX_FILES} files, or its archive has too many entries")]
     TooMany,
-    /// All together are too large.
-    #[error("the files of the skill are larger than {MAX_TOTAL_BYTES} bytes together")]
+    /// All files together are too large.
+    #[error("the files of the skill have more than {MAX_TOTAL_BYTES} bytes in total")]
     TooLarge,
-    /// The archive is too large before it is unpacked.
+    /// The packed archive is too large.
     #[error("the archive is larger than {MAX_PACKED_BYTES} bytes")]
     PackedTooLarge,
-    /// It is none that we read.
+    /// The archive format is not supported.
     #[error("this is neither a ZIP archive nor a tar.gz")]
     NotAnArchive,
-    /// It says things that do not fit together.
+    /// The archive is inconsistent or damaged.
     #[error("the archive is broken: {0}")]
     Broken(String),
-    /// It has no `SKILL.md`.
+    /// There is no `SKILL.md`.
     #[error(
         "there is no SKILL.md: it must be at the top, or in the one folder that holds everything"
     )]
     NoSkillFile,
-    /// A folder of this machine failed.
+    /// A folder of this machine cannot be read.
     #[error("it cannot be read: {0}")]
     Unreadable(String),
 }
 
 impl FilesError {
-    /// A problem with the file of that name, which may be any text.
+    /// Creates an error about one file. The name can be arbitrary bytes.
     pub(super) fn of(raw: &[u8], refusal: impl Into<FilesRefusal>) -> Self {
         let shown = String::from_utf8_lossy(raw);
         let plain = shown.chars().map(|char| match char {
@@ -91,7 +91,7 @@ impl FilesError {
         }
     }
 
-    /// What is wrong with all of them.
+    /// Creates an error about all files.
     pub fn of_all(refusal: FilesRefusal) -> Self {
         Self {
             path: None,
@@ -110,7 +110,7 @@ impl fmt::Display for FilesError {
 }
 
 impl FilesRefusal {
-    /// The refusal of a reader of ours, which other libraries have handed on.
+    /// Finds the refusal behind a [`CapExceeded`] error that another library passed on.
     pub(super) fn from_io(error: &io::Error) -> Option<Self> {
         let mut cause: &(dyn std::error::Error + 'static) = error;
         loop {
@@ -118,7 +118,7 @@ impl FilesRefusal {
                 return Some(Self::TooLarge);
             }
             cause = match cause.downcast_ref::<io::Error>() {
-                // What an `io::Error` was made of is not its source.
+                // `source` of an `io::Error` skips the error that it wraps.
                 Some(error) => error.get_ref()?,
                 None => cause.source()?,
             };

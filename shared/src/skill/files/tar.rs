@@ -1,4 +1,4 @@
-//! Tar archives: uploaded ones, and the canonical form in which skills are stored.
+//! Tar archives: uploads, and the canonical form for stored skills.
 
 use std::io::{Read, Write};
 
@@ -12,8 +12,8 @@ use super::collect::{Collector, SkillEntryKind};
 use super::limits::MAX_TOTAL_BYTES;
 use super::{Files, FilesError, FilesRefusal, SkillFile};
 
-/// What an archive may come to: the files, and what tar writes around each. A bomb ends here, whatever its
-/// headers say.
+/// The maximum size of an unpacked archive: the files, and the overhead of tar. It stops decompression bombs,
+/// regardless of their headers.
 const MAX_STREAM_BYTES: usize = MAX_TOTAL_BYTES + 8 * 1024 * 1024;
 
 /// Unpacks a tar.gz.
@@ -38,7 +38,7 @@ pub(super) fn unpack(archive: impl Read) -> Result<Files, FilesError> {
             },
             EntryType::Directory => SkillEntryKind::Folder,
             EntryType::Link | EntryType::Symlink => SkillEntryKind::Link,
-            // What `git archive` writes about the whole.
+            // Metadata about the whole archive, which `git archive` writes.
             EntryType::XGlobalHeader => continue,
             _ => SkillEntryKind::Special,
         };
@@ -53,8 +53,8 @@ fn broken(error: &std::io::Error) -> FilesError {
     FilesError::of_all(refusal.unwrap_or_else(|| FilesRefusal::Broken(error.to_string())))
 }
 
-/// Packs files such that equal ones make equal bytes: plain headers in the order of the paths, and no times, no
-/// owners, no folders.
+/// Packs files so that equal files produce equal bytes: plain headers, ordered by path, without times, owners and
+/// folders.
 pub(super) fn pack(files: &Files) -> Vec<u8> {
     const HOLDS: &str = "the paths are short enough, and memory takes all";
     let mut builder = Builder::new(Vec::new());
@@ -73,7 +73,7 @@ pub(super) fn pack(files: &Files) -> Vec<u8> {
     builder.into_inner().expect(HOLDS)
 }
 
-/// The same, packed once more.
+/// Packs files like [`pack`] and compresses the archive.
 pub(super) fn pack_gzip(files: &Files) -> Vec<u8> {
     const HOLDS: &str = "memory takes all";
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
@@ -110,7 +110,7 @@ mod tests {
         ];
         let one = files(&all);
         assert_eq!(unpack(&*one.pack()).unwrap(), one);
-        // Versions are known by it: a library that packed otherwise would make every skill another.
+        // The digest identifies a version. If it changed, every skill would get a new version.
         assert_eq!(one.digest(), DIGEST);
         let changes = [
             [("SKILL.md", false, "b"), all[1]],

@@ -1,4 +1,4 @@
-//! Skills in folders, on this machine or embedded in the program.
+//! Skill folders on this machine, and skill folders embedded in the program.
 
 use std::fs::{self, File};
 use std::io;
@@ -11,7 +11,7 @@ use super::collect::{Collector, SkillEntryKind};
 use super::{Files, FilesError, FilesRefusal};
 
 impl Files {
-    /// Reads all files of a folder. Blocks.
+    /// Reads all files of a folder. Blocking.
     pub fn read(folder: &Path) -> Result<Self, FilesError> {
         let mut collector = Collector::default();
         let mut folders = vec![String::new()];
@@ -27,7 +27,7 @@ impl Files {
                 let name = entry.map_err(error)?.file_name();
                 let raw = match name.to_str() {
                     Some(name) => join(&within, name),
-                    // It is refused below, by its name.
+                    // The collector refuses this name.
                     None => {
                         collector.add(
                             name.as_encoded_bytes(),
@@ -45,8 +45,8 @@ impl Files {
         Ok(collector.finish())
     }
 
-    /// The files of a folder that was built into the program. What begins like a script is one: nothing else of
-    /// their modes is there any more.
+    /// Reads a folder that is embedded in the program. Embedded files have no mode, so a file that begins with `#!`
+    /// counts as executable.
     pub(in crate::skill) fn built_in(folder: &Dir) -> Result<Self, FilesError> {
         let mut collector = Collector::default();
         let mut folders = vec![folder];
@@ -69,7 +69,7 @@ impl Files {
     }
 }
 
-/// Takes an entry in; whether it is a folder to look into.
+/// Adds an entry to the collector. Returns whether the entry is a folder to descend into.
 fn read_entry(collector: &mut Collector, folder: &Path, raw: &str) -> Result<bool, FilesError> {
     let error = |cause: io::Error| {
         FilesError::of(raw.as_bytes(), FilesRefusal::Unreadable(cause.to_string()))
@@ -84,7 +84,7 @@ fn read_entry(collector: &mut Collector, folder: &Path, raw: &str) -> Result<boo
         }
         kind => {
             collector.add(raw.as_bytes(), kind, io::empty())?;
-            // Litter may be large, and is not looked at.
+            // Ignored folders can be large, so they are not read.
             let is_litter = raw.rsplit('/').next().is_some_and(super::path::is_litter);
             Ok(kind == SkillEntryKind::Folder && !is_litter)
         }

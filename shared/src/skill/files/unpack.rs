@@ -1,10 +1,10 @@
-//! Unpacking uploaded archives.
+//! Unpacking of uploaded and stored archives.
 
 use super::{Files, FilesError, FilesRefusal, MAX_PACKED_BYTES, tar, zip};
 
 impl Files {
-    /// Unpacks a ZIP archive or a tar.gz, in memory, and returns the name of the folder that holds everything if
-    /// there is one. Blocks: whoever sent it decides how long, within the caps.
+    /// Unpacks a ZIP archive or a tar.gz in memory. Also returns the name of the single top-level folder, if there is
+    /// one. Blocking; the duration depends on the archive, within the size limits.
     pub fn unpack(packed: &[u8]) -> Result<(Option<String>, Self), FilesError> {
         if packed.len() > MAX_PACKED_BYTES {
             return Err(FilesError::of_all(FilesRefusal::PackedTooLarge));
@@ -17,7 +17,7 @@ impl Files {
         files.rooted()
     }
 
-    /// Reads the form in which skills are stored.
+    /// Unpacks an archive in the canonical form for storage.
     pub fn unpack_stored(packed: &[u8]) -> Result<Self, FilesError> {
         tar::unpack(packed)
     }

@@ -1,4 +1,4 @@
-//! ZIP archives. Their headers are redundant, so archives that contradict themselves are refused.
+//! ZIP archives. Their headers are redundant, so archives with contradicting headers are refused.
 
 use std::io::{self, Cursor};
 
@@ -8,12 +8,13 @@ use zip::result::ZipError;
 use super::collect::{Collector, MAX_ENTRIES, SkillEntryKind};
 use super::{Files, FilesError, FilesRefusal};
 
-/// How each entry of the central directory begins.
+/// The signature of an entry in the central directory.
 const ENTRY: [u8; 4] = *b"PK\x01\x02";
 
 /// Unpacks a ZIP archive.
 pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
-    // The directory is read whole before anything can be counted. Archives in the archive have entries, too.
+    // The library reads the whole directory at once, so the entries are counted first. Nested archives contain
+    // signatures too, so the limit is higher here.
     let entries = packed.windows(ENTRY.len()).filter(|it| *it == ENTRY);
     if entries.take(4 * MAX_ENTRIES + 1).count() > 4 * MAX_ENTRIES {
         return Err(FilesError::of_all(FilesRefusal::TooMany));
@@ -47,7 +48,8 @@ pub(super) fn unpack(packed: &[u8]) -> Result<Files, FilesError> {
             collector.add(&raw, kind, io::empty())?;
         }
     }
-    // Entries that share their bytes make much of little; others hide from one reader what another sees.
+    // Overlapping entries can expand a small archive to a large size. Inconsistent headers can hide entries from some
+    // readers.
     archive
         .validate_header_consistency()
         .map_err(|error| broken(&error))?;

@@ -1,46 +1,46 @@
-//! YAML values of a network declaration.
+//! Hosts in the values of parameters and secrets.
 
 use serde_json::Value;
 
 use super::{HostPattern, HostRule, MAX_HOSTS, Ports};
 use crate::host::{HostError, HostName};
 
-/// What a value must be that a host is read from. It is never repeated here: it may be a secret.
+/// The reason why a value does not name a host. The message never repeats the value, because it can be a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// A host that is reached with a key, which no command has.
-    #[error("ssh is not served: give the https URL of the same repository")]
+    /// An SSH address. SSH needs a key, which commands do not have.
+    #[error("SSH is not supported: use the https URL of the same repository")]
     Ssh,
-    /// A port that we would have to guess.
-    #[error("the scheme of the URL says no port: give the port in the URL, or host:port")]
+    /// The port is missing and the scheme has no known default.
+    #[error("the scheme has no default port: write the port in the URL, or host:port")]
     Scheme,
-    /// The sandbox itself.
-    #[error("localhost is the sandbox itself: name the host as others know it")]
+    /// The host is the sandbox itself.
+    #[error("localhost is the sandbox itself: use the name by which other machines reach the host")]
     Localhost,
-    /// Spaces, control characters or backslashes, which readers of URLs treat differently.
-    #[error("it must be a URL or host[:port], without spaces and backslashes")]
+    /// The value contains spaces, control characters or backslashes, which URL parsers interpret differently.
+    #[error("it must be a URL or host[:port], without spaces or backslashes")]
     Character,
-    /// Not a host.
+    /// The value is not a valid host.
     #[error(transparent)]
     Host(#[from] HostError),
 }
 
-/// What a parameter must be that hosts are read from.
+/// The reason why a parameter does not name hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParameterError {
-    /// Neither a text nor a list of texts.
+    /// The value is neither a string nor a list of strings.
     #[error("must be a URL or host[:port], or a list of them")]
     NotText,
-    /// More hosts than a job may have.
+    /// The parameter names too many hosts.
     #[error("names more than {MAX_HOSTS} hosts")]
     TooMany,
-    /// A text that names no host.
+    /// A string does not name a host.
     #[error("names no host that can be reached: {0}")]
     Value(#[from] ValueError),
 }
 
 impl HostRule {
-    /// The hosts that a parameter names; one that is not there names none.
+    /// Parses the hosts that a parameter names. A missing parameter names no hosts.
     pub fn from_parameter(value: Option<&Value>) -> Result<Vec<Self>, ParameterError> {
         let texts = match value {
             None | Some(Value::Null) => &[],
@@ -57,7 +57,7 @@ impl HostRule {
         texts.iter().map(rule).collect()
     }
 
-    /// The host and the ports that a value means: a URL, or `host[:port]`.
+    /// Parses a host and its ports: a URL or `host[:port]`.
     pub fn from_value(value: &str) -> Result<Self, ValueError> {
         let value = value.trim();
         if !value
@@ -69,7 +69,7 @@ impl HostRule {
         let Some((scheme, rest)) = value.split_once("://") else {
             return Self::from_plain(value);
         };
-        // A user's name and password may hold anything but these.
+        // User name and password can contain any characters except these.
         let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
         let place = match authority.rsplit_once('@') {
             Some((_, place)) => place,
@@ -82,11 +82,11 @@ impl HostRule {
     }
 
     fn from_plain(value: &str) -> Result<Self, ValueError> {
-        // `git@host:owner/repository` is what people copy.
+        // People often copy `git@host:owner/repository`.
         if value.contains('@') && value.contains(':') {
             return Err(ValueError::Ssh);
         }
-        // Many leave the scheme out: `example.com/page`.
+        // People often omit the scheme: `example.com/page`.
         let place = value.split(['/', '?', '#']).next().unwrap_or_default();
         let (host, port) = HostName::parse_with_port(place)?;
         Self::exact(host, port.map_or(Ports::Web, Ports::One))
@@ -103,7 +103,7 @@ impl HostRule {
     }
 }
 
-/// The port of a URL that names none.
+/// The default port of a URL scheme.
 fn default_port(scheme: &str) -> Result<Option<u16>, ValueError> {
     Ok(Some(match scheme {
         "https" | "wss" | "git+https" => 443,

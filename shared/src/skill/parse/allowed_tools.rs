@@ -1,20 +1,20 @@
-//! The list `allowed-tools` of a skill, also in the form of skills that were written for other agents.
+//! The `allowed-tools` list of a skill, including lists that were written for other agents.
 
 use super::{SkillError, field};
 use crate::tool::ToolName;
 
-/// The tools of a skill.
+/// The parsed list of tools.
 pub(super) struct AllowedTools {
     pub(super) tools: Vec<ToolName>,
-    /// Names that no tool has.
+    /// Names that match no tool.
     pub(super) unknown: Vec<String>,
-    /// Whether the list is missing, or has names of the format's examples.
+    /// Whether the list is missing, or uses tool names of the format's examples.
     pub(super) is_portable: bool,
 }
 
-/// Reads the list; names are separated by spaces or commas. In the format it says which calls need no approval, so a
-/// skill without a list gets the general tools, and one whose names are those of the format's examples gets, too, what
-/// the format has no names for: a look at files, and outputs.
+/// Parses a list that is separated by spaces or commas. In the format, the list only says which calls need no
+/// approval. So a skill without a list gets the general tools. A list with names of the format's examples also gets
+/// tools for which the format has no names: viewing files, and outputs.
 pub(super) fn allowed_tools(list: Option<&str>) -> Result<AllowedTools, SkillError> {
     let Some(list) = list else {
         return Ok(AllowedTools {
@@ -50,7 +50,7 @@ impl AllowedTools {
         self.is_portable |= ToolName::is_portable(name);
         match self.tools.contains(&tool) {
             false => self.tools.push(tool),
-            // Several aliases may name one tool.
+            // Several aliases can name the same tool.
             true if ToolName::alias(name).is_some() => {}
             true => return Err(field("allowed-tools", &format!("names {tool} twice"))),
         }
@@ -58,14 +58,14 @@ impl AllowedTools {
     }
 }
 
-/// The general tools without the network, and outputs.
+/// The general tools except network access, plus outputs.
 fn general() -> Vec<ToolName> {
     let general = ToolName::GENERAL.into_iter();
     let local = general.filter(|tool| *tool != ToolName::WebFetch);
     local.chain([ToolName::SetOutput]).collect()
 }
 
-/// The words of a list. Those in parentheses belong to the word before: `Bash(git add:*)`.
+/// Splits a list into words. Parentheses belong to the word before them: `Bash(git add:*)`.
 fn words(list: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0_u32;
     let separated = list.split(move |char: char| {
@@ -79,7 +79,7 @@ fn words(list: &str) -> impl Iterator<Item = &str> {
     separated.filter(|word| !word.is_empty())
 }
 
-/// `Bash` of `Bash(git:*)`: the sandbox confines all commands alike.
+/// Removes the pattern: `Bash(git:*)` becomes `Bash`. The sandbox restricts all commands equally.
 fn without_pattern(word: &str) -> &str {
     match word.split_once('(') {
         Some((name, rest)) if rest.ends_with(')') => name,

@@ -8,24 +8,24 @@ use serde::{Deserialize, Deserializer};
 
 use super::SkillError;
 
-/// The fields that we read.
+/// The fields that the parser reads.
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct FrontMatter {
     pub(super) name: String,
     pub(super) description: String,
-    /// The list as text; `None` if there is none.
+    /// The list as text. `None` if it is missing.
     #[serde(default, deserialize_with = "tool_list")]
     pub(super) allowed_tools: Option<String>,
-    /// The entries for us: those of other programs may hold anything.
+    /// The entries for Skillet. Entries of other programs can have any value.
     #[serde(default, deserialize_with = "own_entries")]
     pub(super) metadata: BTreeMap<String, String>,
 }
 
-/// The beginning of the keys that are for us.
+/// The prefix of keys for Skillet.
 const OWN_PREFIX: &str = "skillet.";
 
-/// Reads the entries of a mapping that are for us, and skips the others whatever they hold.
+/// Reads the entries of a mapping that are for Skillet, and skips all other entries.
 fn own_entries<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, String>, D::Error> {
@@ -64,7 +64,7 @@ impl<'de> Visitor<'de> for OwnEntriesVisitor {
     }
 }
 
-/// Reads a list of tools, which is one text or a YAML list of texts.
+/// Reads a list of tools, which is a string or a YAML list of strings.
 fn tool_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     struct ToolList;
 
@@ -72,7 +72,7 @@ fn tool_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String
         type Value = Option<String>;
 
         fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("names of tools")
+            f.write_str("a string or a list of tool names")
         }
 
         fn visit_unit<E>(self) -> Result<Self::Value, E> {
@@ -96,10 +96,10 @@ fn tool_list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String
     deserializer.deserialize_any(ToolList)
 }
 
-/// The front matter, and the text after it.
+/// Parses the front matter. Also returns the text after it.
 pub(super) fn read(text: &str) -> Result<(FrontMatter, &str), SkillError> {
     let (yaml, instructions) = split(text).ok_or(SkillError::NoFrontMatter)?;
-    // Errors name lines, which are to be those of the file: one comes before.
+    // Errors contain line numbers. The empty line stands for the first `---`, so they match the file.
     let yaml = format!("\n{yaml}");
     let front = serde_saphyr::from_str_with_options(&yaml, limits())
         .map_err(|error| SkillError::Yaml(first_line(&error.to_string())))?;
@@ -116,8 +116,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     Some((&rest[..end], body))
 }
 
-/// What a front matter may make of itself: some hundred fields, and anchors that stand for a few of them. Each is
-/// reached within milliseconds.
+/// Limits on parsing: a few hundred fields, and aliases for a few of them. Each limit is reached within milliseconds.
 fn limits() -> serde_saphyr::Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -135,7 +134,7 @@ fn limits() -> serde_saphyr::Options {
     }
 }
 
-/// What is wrong and on which line; the lines after it draw a picture of that.
+/// The error message with its line number. The lines after it show an excerpt of the source.
 fn first_line(error: &str) -> String {
     let line = error.lines().next().unwrap_or_default();
     line.trim_start_matches("error: ").to_owned()
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn aliases_that_multiply_end_after_a_thousand_values() {
-        // Each line stands for ten times the one before it.
+        // Each line expands to ten times the previous one.
         let line = |depth: u32| {
             let before = vec![format!("*x{}", depth - 1); 10].join(", ");
             format!("x{depth}: &x{depth} [{before}]\n")

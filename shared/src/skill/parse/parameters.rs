@@ -5,12 +5,12 @@ use serde_json::{Value, json};
 use super::{SkillError, field};
 use crate::schema::Schema;
 
-/// The largest schema.
+/// The maximum size of the schema in bytes.
 const MAX_BYTES: usize = 16 * 1024;
-/// The keywords by which one schema refers to another.
+/// Keywords that refer to another schema.
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
-/// Reads the declaration; without one, there are none.
+/// Parses the declaration. Without a declaration, the skill has no parameters.
 pub(super) fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
     const NAME: &str = "skillet.parameters";
     let schema: Value = match value {
@@ -26,14 +26,13 @@ pub(super) fn parameters(value: Option<&str>) -> Result<Schema, SkillError> {
         return Err(field(NAME, "must be a JSON Schema of type object"));
     }
     if let Some(keyword) = reference(&schema) {
-        let problem = format!("refers with `{keyword}`; write out what is there");
+        let problem = format!("`{keyword}` is not supported; inline the schema");
         return Err(field(NAME, &problem));
     }
     Schema::compile(schema).map_err(|error| field(NAME, &error))
 }
 
-/// The first keyword by which a schema refers to another, or to itself without end: to check a value with one
-/// of those is more work than whoever wrote it may cause.
+/// The first reference keyword in a schema. References can be recursive, so validation could take far too long.
 fn reference(schema: &Value) -> Option<&str> {
     match schema {
         Value::Object(fields) => fields.iter().find_map(|(key, value)| {

@@ -3,7 +3,7 @@
 use super::{SkillError, field, words};
 use crate::skill::Need;
 
-/// Reads the declaration: what is required, and what is marked with `?` and can be done without.
+/// Parses the declaration. Returns the required programs, and the optional programs, which are marked with `?`.
 pub(super) fn programs(value: Option<&str>) -> Result<(Vec<Need>, Vec<Need>), SkillError> {
     let (mut required, mut optional) = (Vec::new(), Vec::new());
     for word in words(value) {

@@ -1,6 +1,6 @@
-//! Warnings about front matter that is accepted and has no effect.
+//! Warnings about front matter without effect.
 
-/// The keys under `metadata` that have a meaning.
+/// The known keys under `metadata`.
 const KEYS: [&str; 17] = [
     "title",
     "inputs",
@@ -21,19 +21,20 @@ const KEYS: [&str; 17] = [
     "max_output_chars",
 ];
 
-/// The warnings about tools that do not exist, and about keys without a meaning.
+/// Returns warnings about unknown tools and unknown keys.
 pub(super) fn warnings<'a>(
     unknown_tools: &[String],
     keys: impl Iterator<Item = &'a String>,
 ) -> Vec<String> {
     let tools = unknown_tools
         .iter()
-        .map(|name| format!("`allowed-tools`: there is no tool `{name}`; it is left out"));
+        .map(|name| format!("`allowed-tools`: there is no tool `{name}`; it is ignored"));
     let unknown_keys = keys.filter(|key| {
         let name = key.strip_prefix("skillet.");
         name.is_some_and(|name| !KEYS.contains(&name))
     });
-    let keys = unknown_keys.map(|key| format!("`metadata`: `{key}` has no meaning"));
+    let keys =
+        unknown_keys.map(|key| format!("`metadata`: `{key}` is not a known key; it is ignored"));
     tools.chain(keys).collect()
 }
 
@@ -48,8 +49,8 @@ mod tests {
         assert_eq!(
             found,
             [
-                "`allowed-tools`: there is no tool `Task`; it is left out",
-                "`metadata`: `skillet.timeout` has no meaning",
+                "`allowed-tools`: there is no tool `Task`; it is ignored",
+                "`metadata`: `skillet.timeout` is not a known key; it is ignored",
             ]
         );
     }

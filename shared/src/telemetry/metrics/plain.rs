@@ -1,7 +1,7 @@
-//! The text format of Prometheus 0.0.4, converted from OpenMetrics text.
+//! Conversion of OpenMetrics text to the Prometheus text format 0.0.4.
 
-/// The same metrics. A family of 0.0.4 has the name of its samples, suffix and all, and knows neither units nor
-/// `info`.
+/// Converts metrics. In 0.0.4, the name of a family includes the suffix of its samples, and there are no units and no
+/// `info` type.
 pub(super) fn from_open_metrics(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     let mut help = None;
@@ -17,14 +17,14 @@ pub(super) fn from_open_metrics(text: &str) -> String {
                 let (name, kind) = rest.split_once(' ').unwrap_or((rest, "unknown"));
                 plain += &describe(name, kind, help.take());
             }
-            // Units, and the end.
+            // Units, and the end marker.
             _ => {}
         }
     }
     plain
 }
 
-/// The comments before a family.
+/// The comment lines before a metric family.
 fn describe(name: &str, kind: &str, help: Option<(&str, &str)>) -> String {
     let (suffix, kind) = match kind {
         "counter" => ("_total", "counter"),

@@ -1,4 +1,4 @@
-//! The `process_*` metrics, which have the same names for programs of all kinds.
+//! The standard `process_*` metrics.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Unit;
 use rustix::process::{Resource, getrlimit};
 
-/// Clock ticks of a second in `/proc`, on all architectures that we build for.
+/// Clock ticks per second in `/proc`, on all supported architectures.
 const TICKS_PER_SECOND: f64 = 100.0;
-/// The fields of `/proc/self/stat` after the name of the program, from 0.
+/// Field numbers in `/proc/self/stat`, counted from 0 after the program name.
 const USER_TICKS: usize = 11;
 const SYSTEM_TICKS: usize = 12;
 const THREADS: usize = 17;
 const START_TICKS: usize = 19;
 const VIRTUAL_BYTES: usize = 20;
 
-/// This process, looked at when someone asks.
+/// Collects metrics of this process at each scrape.
 #[derive(Debug)]
 pub(super) struct ProcessCollector;
 
-/// What the kernel says of this process.
+/// The resource usage of this process, as reported by the kernel.
 #[derive(Debug, PartialEq)]
 struct ProcessUsage {
     cpu_seconds: f64,
@@ -34,7 +34,7 @@ struct ProcessUsage {
 }
 
 impl ProcessUsage {
-    /// What is known of this process; `None` if `/proc` is not there.
+    /// Reads the resource usage. Returns `None` if `/proc` is missing.
     fn read() -> Option<Self> {
         let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -43,7 +43,7 @@ impl ProcessUsage {
     }
 
     fn parse(stat: &str, status: &str, system: &str) -> Option<Self> {
-        // The name may have spaces and parentheses in it.
+        // The program name can contain spaces and parentheses.
         let fields: Vec<_> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
         let number = |at: usize| fields.get(at)?.parse::<f64>().ok();
         let booted_at: f64 = value(system, "btime ")?.parse().ok()?;
@@ -58,7 +58,7 @@ impl ProcessUsage {
     }
 }
 
-/// The rest of the line that begins so.
+/// The rest of the line that begins with `start`.
 fn value<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let mut lines = text.lines();
     lines
@@ -73,12 +73,12 @@ impl Collector for ProcessCollector {
             ConstGauge::new(value).encode(gauge)
         };
         if let Ok(files) = std::fs::read_dir("/proc/self/fd") {
-            // The directory is one of them while it is read.
+            // One of the open files is the directory that is being read.
             let open = files.count().saturating_sub(1) as f64;
             gauge("process_open_fds", "Open file descriptors.", None, open)?;
         }
         if let Some(most) = getrlimit(Resource::Nofile).current {
-            let help = "The most file descriptors that may be open.";
+            let help = "Maximum number of open file descriptors.";
             gauge("process_max_fds", help, None, most as f64)?;
         }
         let Some(usage) = ProcessUsage::read() else {
@@ -86,18 +86,18 @@ impl Collector for ProcessCollector {
         };
         let (bytes, seconds) = (Some(&Unit::Bytes), Some(&Unit::Seconds));
         gauge("process_threads", "Threads.", None, usage.threads)?;
-        let help = "Memory in use.";
+        let help = "Resident memory.";
         gauge("process_resident_memory", help, bytes, usage.resident_bytes)?;
-        let help = "Reserved address space.";
+        let help = "Virtual memory.";
         gauge("process_virtual_memory", help, bytes, usage.virtual_bytes)?;
-        let help = "The start of the process, in seconds since 1970.";
+        let help = "Start time of the process, in seconds since 1970.";
         gauge(
             "process_start_time",
             help,
             seconds,
             usage.started_at_seconds,
         )?;
-        let help = "CPU time, of user and system together.";
+        let help = "User and system CPU time.";
         let cpu = encoder.encode_descriptor("process_cpu", help, seconds, MetricType::Counter)?;
         ConstCounter::new(usage.cpu_seconds).encode(cpu)
     }

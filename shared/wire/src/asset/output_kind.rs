@@ -1,8 +1,8 @@
-//! Kinds of outputs.
+//! Kinds of files.
 
 use serde::{Deserialize, Serialize};
 
-/// The kinds of files that a job can make.
+/// The kind of an input or output file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
@@ -15,12 +15,12 @@ pub enum OutputKind {
     Video,
     /// PDF, Office files, text, data, archives.
     Document,
-    /// A page.
+    /// An HTML page.
     Html,
 }
 
 impl OutputKind {
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Image => "image",
@@ -31,14 +31,14 @@ impl OutputKind {
         }
     }
 
-    /// The kind of a file of this media type.
+    /// Returns the kind of a file with this media type.
     pub fn of(content_type: &str) -> Self {
         let kinds = [Self::Image, Self::Audio, Self::Video, Self::Html];
         let mut fitting = kinds.into_iter().filter(|kind| kind.accepts(content_type));
         fitting.next().unwrap_or(Self::Document)
     }
 
-    /// Whether a file of this media type is an input of this kind.
+    /// Whether a file of this media type is accepted as an input of this kind.
     pub fn accepts(self, content_type: &str) -> bool {
         let (top, _) = content_type.split_once('/').unwrap_or((content_type, ""));
         match self {

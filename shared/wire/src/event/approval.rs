@@ -10,15 +10,15 @@ use crate::id::ApprovalId;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalRequested {
-    /// Names it in `POST /v1/approvals/{approval_id}`.
+    /// The identifier of the approval, for `POST /v1/approvals/{approval_id}`.
     pub approval_id: ApprovalId,
-    /// The call.
+    /// The identifier of the tool call.
     pub call_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments of the tool call.
     pub input: Value,
-    /// When it counts as denied unless someone answers.
+    /// When the approval expires. An approval without a decision by then counts as denied.
     pub expires_at: DateTime<Utc>,
 }
 
@@ -26,17 +26,17 @@ pub struct ApprovalRequested {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ApprovalResolved {
-    /// Which.
+    /// The identifier of the approval.
     pub approval_id: ApprovalId,
-    /// The call.
+    /// The identifier of the tool call.
     pub call_id: String,
-    /// Whether the call may run.
+    /// Whether the tool call may run.
     pub approved: bool,
-    /// The status that the approval ended with.
+    /// The final status of the approval.
     pub status: ApprovalStatus,
-    /// The reason that the person gave.
+    /// The reason that the person gave. Null if there is none.
     pub reason: Option<String>,
-    /// The name of the API key of that person.
+    /// The name of the API key that was used to decide. Null if nobody decided.
     pub resolved_by: Option<String>,
 }
 
@@ -52,13 +52,13 @@ pub struct ApprovalResolved {
 pub enum ApprovalStatus {
     /// Nobody has decided yet.
     Pending,
-    /// The call may run.
+    /// A person approved the tool call.
     Approved,
-    /// A person denied it.
+    /// A person denied the tool call.
     Denied,
-    /// Nobody decided in time, which counts as denied.
+    /// Nobody decided in time. Counts as denied.
     Expired,
-    /// The job was cancelled first.
+    /// The job was cancelled before anyone decided.
     Cancelled,
 }
 
@@ -66,9 +66,9 @@ pub enum ApprovalStatus {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobWaiting {
-    /// For what.
+    /// The reason for the wait.
     pub reason: WaitReason,
-    /// When the job goes on without it.
+    /// When the job continues without a decision.
     pub until: DateTime<Utc>,
 }
 
@@ -76,15 +76,15 @@ pub struct JobWaiting {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct JobResumed {
-    /// For what it had waited.
+    /// The reason for the wait that has ended.
     pub reason: WaitReason,
 }
 
-/// For what a job can wait.
+/// The reason why a job waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WaitReason {
-    /// For a person to allow or deny calls of tools.
+    /// Tool calls need the approval of a person.
     Approval,
 }

@@ -1,4 +1,4 @@
-//! Event types as parameters of queries.
+//! Event types as parameters of database queries.
 
 use sqlx::encode::IsNull;
 use sqlx::error::BoxDynError;

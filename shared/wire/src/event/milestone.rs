@@ -1,9 +1,9 @@
-//! The types of events that other systems follow.
+//! Milestones: the event types in the feed of a tenant.
 
 use super::EventKind;
 
 impl EventKind {
-    /// The types of events that go to the feed of a tenant, in the order of a job's life.
+    /// The event types in the feed of a tenant, in the order in which they occur in a job.
     pub const MILESTONES: [Self; 10] = [
         Self::JobQueued,
         Self::JobStarted,
@@ -17,7 +17,7 @@ impl EventKind {
         Self::JobCancelled,
     ];
 
-    /// Whether events of this type go to the feed of a tenant.
+    /// Whether events of this type are in the feed of a tenant.
     pub fn is_milestone(self) -> bool {
         Self::MILESTONES.contains(&self)
     }

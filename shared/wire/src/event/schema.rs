@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use utoipa::ToSchema;
 use utoipa::openapi::{RefOr, Schema};
 
-/// A type of events, with the schema of its data.
+/// An event type, with the schema of its data.
 pub struct EventType {
-    /// Its name, e.g. `tool.started`.
+    /// The name of the type, such as `tool.started`.
     pub name: &'static str,
-    /// The name of its data's schema.
+    /// The name of the schema.
     pub data_schema: fn() -> Cow<'static, str>,
-    /// Collects that schema and all that it refers to.
+    /// Collects the schema and all schemas that it refers to.
     pub collect_schemas: fn(&mut Vec<(String, RefOr<Schema>)>),
 }
 

@@ -9,11 +9,11 @@ use crate::sandbox::CommandUsage;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolStarted {
-    /// The call in the reply.
+    /// The identifier of the tool call in the model's reply.
     pub call_id: String,
-    /// The tool.
+    /// The name of the tool.
     pub tool: String,
-    /// Its arguments.
+    /// The arguments of the tool call.
     pub input: Value,
 }
 
@@ -21,9 +21,9 @@ pub struct ToolStarted {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolOutput {
-    /// The call.
+    /// The identifier of the tool call.
     pub call_id: String,
-    /// The stream to which the command wrote it.
+    /// The stream to which the command wrote the text.
     pub stream: OutputStream,
     /// The text to append.
     pub text: String,
@@ -44,42 +44,42 @@ pub enum OutputStream {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ToolCompleted {
-    /// The call.
+    /// The identifier of the tool call.
     pub call_id: String,
-    /// The outcome.
+    /// The outcome of the tool call.
     pub outcome: ToolOutcome,
-    /// The text for the model.
+    /// The output that the model receives.
     pub output: String,
-    /// The command's exit code, if it was one and ended by itself.
+    /// The exit code of the command. Missing if the tool ran no command, or if the command did not exit by itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit_code: Option<i32>,
     /// The duration in milliseconds.
     pub duration_ms: u64,
-    /// Whether the output was larger than what the model reads.
+    /// Whether the output exceeded the limit for the model and was truncated.
     pub truncated: bool,
-    /// The resources that the command used, if the tool ran one.
+    /// The resources that the command used. Missing if the tool ran no command.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<CommandUsage>,
-    /// The images that the model looked at. Their content is kept until the job ends.
+    /// The images that the model received. Their content is kept until the job ends.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<ShownImage>,
 }
 
-/// An image that the model looked at as a part of a tool's result.
+/// An image in the result of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ShownImage {
-    /// The file, and the part of it.
+    /// The name of the file, and the part of the file that the image shows.
     pub name: String,
     /// The media type, e.g. `image/png`.
     pub content_type: String,
-    /// SHA-256 of the content.
+    /// The SHA-256 of the content, in hexadecimal.
     pub sha256: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Width in pixels.
+    /// The width in pixels; 0 if unknown.
     pub width: u32,
-    /// Height in pixels.
+    /// The height in pixels; 0 if unknown.
     pub height: u32,
 }
 
@@ -87,16 +87,16 @@ pub struct ShownImage {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct ImagesDropped {
-    /// The number of images that the model still sees; the older ones are no longer shown.
+    /// The number of images that the model still sees. Older images are no longer shown to the model.
     pub kept: u32,
 }
 
 impl ToolCompleted {
-    /// The result of an unfinished call whose job has ended.
+    /// The result of a tool call that was unfinished when the job ended.
     pub const UNANSWERED: &str =
         "The job ended before this call had a result. What it did until then may be there in part.";
 
-    /// The result of a call that will have no other.
+    /// Returns the result of a tool call that will get no other result.
     pub fn unanswered(call_id: String) -> Self {
         Self {
             call_id,
@@ -111,27 +111,27 @@ impl ToolCompleted {
     }
 }
 
-/// The outcome of a call.
+/// The outcome of a tool call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ToolOutcome {
-    /// It did what it should.
+    /// The call succeeded.
     Ok,
-    /// It failed, and the model received the error.
+    /// The call failed, and the model received the error.
     Error,
-    /// Its time ran out.
+    /// The call reached its time limit.
     Timeout,
-    /// A rule or a person forbade it.
+    /// A rule or a person denied the call.
     Denied,
-    /// Its worker was lost in between: it may or may not have run.
+    /// The worker was lost during the call. The call may or may not have run.
     Unknown,
-    /// The job ended first: it may have run in part, or not at all.
+    /// The job ended first. The call may have run in part, or not at all.
     Cancelled,
 }
 
 impl ToolOutcome {
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",

@@ -1,10 +1,10 @@
-//! The kinds of identifiers, and the error for text that is none of the expected kind.
+//! Kinds of identifiers, and the error for text that is not an id of the expected kind.
 
 use uuid::Uuid;
 
 use super::EXAMPLE;
 
-/// What an identifier names.
+/// The kind of object that an identifier names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IdKind {
     /// A job.
@@ -44,7 +44,7 @@ impl IdKind {
         Self::Worker,
     ];
 
-    /// What stands before the underscore.
+    /// Returns the prefix before the underscore.
     pub fn prefix(self) -> &'static str {
         match self {
             Self::Job => "job",
@@ -60,7 +60,7 @@ impl IdKind {
         }
     }
 
-    /// Its name in sentences.
+    /// Returns the noun for messages.
     pub fn noun(self) -> &'static str {
         match self {
             Self::Job => "job",
@@ -76,7 +76,7 @@ impl IdKind {
         }
     }
 
-    /// Its name with an article.
+    /// Returns the noun with its article.
     pub fn with_article(self) -> &'static str {
         match self {
             Self::Job => "a job",
@@ -92,18 +92,18 @@ impl IdKind {
         }
     }
 
-    /// An id of this kind, for messages and documents.
+    /// Returns an example id of this kind, for messages and documentation.
     pub fn example(self) -> String {
         format!("{}_{}", self.prefix(), EXAMPLE.simple())
     }
 
-    /// The kind that the text is an id of, if it is one.
+    /// Returns the kind of an id, or `None` if the text is not an id.
     pub fn of(text: &str) -> Option<Self> {
         let mut kinds = Self::ALL.into_iter();
         kinds.find(|kind| uuid_after(text, *kind).is_some())
     }
 
-    /// The UUID of an id of this kind.
+    /// Parses an id of this kind and returns its UUID.
     pub fn parse(self, text: &str) -> Result<Uuid, InvalidId> {
         uuid_after(text, self).ok_or_else(|| match Self::of(text) {
             Some(found) => InvalidId::OtherKind {
@@ -124,30 +124,30 @@ fn uuid_after(text: &str, kind: IdKind) -> Option<Uuid> {
     is_canonical.then(|| Uuid::try_parse(hex).ok())?
 }
 
-/// Text that is no id of the expected kind.
+/// The text is not an id of the expected kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidId {
-    /// It is an id of another kind.
+    /// The text is an id of another kind.
     #[error(
         "must be the id of {} ({}_…); this is the id of {}",
         .expected.with_article(), .expected.prefix(), .found.with_article()
     )]
     OtherKind {
-        /// What it should name.
+        /// The expected kind.
         expected: IdKind,
-        /// What it names.
+        /// The kind of the id that was found.
         found: IdKind,
     },
-    /// It is no id.
+    /// The text is not an id.
     #[error("must be the id of {}, such as {}", .expected.with_article(), .expected.example())]
     Malformed {
-        /// What it should name.
+        /// The expected kind.
         expected: IdKind,
     },
 }
 
 impl InvalidId {
-    /// What it should name.
+    /// Returns the expected kind.
     pub fn expected(self) -> IdKind {
         match self {
             Self::OtherKind { expected, .. } | Self::Malformed { expected } => expected,

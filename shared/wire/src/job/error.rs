@@ -2,52 +2,52 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why a job failed.
+/// The reason why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[error("{message}")]
 pub struct JobError {
-    /// For programs.
+    /// The error code, for programs.
     pub code: JobErrorCode,
-    /// For people.
+    /// The error message, for people.
     pub message: String,
-    /// Whether the same job may succeed another time.
+    /// Whether the same job may succeed later.
     pub retryable: bool,
 }
 
-/// The reasons for which a job can fail.
+/// The code of the error of a failed job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum JobErrorCode {
-    /// `limits.timeout_seconds` ran out.
+    /// The job reached `limits.timeout_seconds`.
     Timeout,
-    /// The provider was overloaded or out of reach, and stayed so.
+    /// The provider of the model was overloaded or unavailable for too long.
     ModelUnavailable,
-    /// The provider refused the request, or sent an unreadable answer.
+    /// The provider rejected the request, or sent an unreadable response.
     ModelRefused,
-    /// No worker here can ask this model: its provider or its key is not configured.
+    /// No worker can call this model: its provider or the API key of the provider is not configured.
     ModelNotConfigured,
-    /// An input could not be fetched or staged.
+    /// An input could not be fetched or copied into the workspace.
     InputUnavailable,
-    /// A secret that the skill needs is not set any more, or cannot be opened by the worker.
+    /// A secret that the skill needs is no longer set, or the worker cannot decrypt it.
     SecretUnavailable,
-    /// The job's parameters or secrets do not name the hosts that its skill is to reach.
+    /// The job's parameters or secrets do not name the hosts that the skill needs to reach.
     NetworkUnavailable,
-    /// An MCP server of the agent did not start, or did not say which tools it has.
+    /// An MCP server of the agent did not start, or did not list its tools.
     McpServerUnavailable,
     /// Several workers died while they ran the job.
     WorkerLost,
-    /// The job was written by another release than that of the workers, and none of them could read it for hours.
+    /// The job was stored by another release than that of the workers, and no worker could read it for hours.
     JobUnreadable,
-    /// The model handed over no result that matches the `output_schema`, also after two repairs.
+    /// The model returned no result that matches the `output_schema`, even after two corrections.
     ResultInvalid,
-    /// Our fault.
+    /// A fault of the service.
     Internal,
 }
 
 impl JobErrorCode {
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Timeout => "timeout",
@@ -65,7 +65,7 @@ impl JobErrorCode {
         }
     }
 
-    /// The error with these words.
+    /// Creates an error with this code and message.
     pub fn with(self, message: impl Into<String>) -> JobError {
         let retryable = match self {
             Self::ModelUnavailable

@@ -12,22 +12,22 @@ use serde::{Deserialize, Serialize};
     sqlx(type_name = "text", rename_all = "snake_case")
 )]
 pub enum Status {
-    /// Accepted, and not with a worker now.
+    /// Accepted, and not running on a worker.
     Queued,
-    /// With a worker.
+    /// Running on a worker.
     Running,
-    /// Waits for a person.
+    /// Waiting for the decision of a person.
     Waiting,
     /// Ended with a result.
     Completed,
     /// Ended with an error.
     Failed,
-    /// Ended because someone asked for it.
+    /// Ended on request.
     Cancelled,
 }
 
 impl Status {
-    /// All of them.
+    /// All statuses.
     pub const ALL: [Self; 6] = [
         Self::Queued,
         Self::Running,
@@ -37,12 +37,12 @@ impl Status {
         Self::Cancelled,
     ];
 
-    /// Whether nothing will change any more.
+    /// Whether the job has ended.
     pub fn is_terminal(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Cancelled)
     }
 
-    /// Its name on the wire.
+    /// Returns the name used in the API.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",

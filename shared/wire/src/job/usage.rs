@@ -1,4 +1,4 @@
-//! Tokens and money that a job has used.
+//! Usage of a job: tokens, cost, replies and tool calls.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,31 +9,31 @@ use crate::money::Usd;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Usage {
-    /// Tokens over all replies.
+    /// The tokens of all replies.
     #[serde(flatten)]
     pub tokens: Tokens,
-    /// Replies of the model.
+    /// The number of model replies.
     pub iterations: u32,
-    /// Calls of tools.
+    /// The number of tool calls.
     pub tool_calls: u32,
-    /// Unconfirmed usage, which counts in addition.
+    /// Unconfirmed usage. It counts in addition.
     #[serde(flatten)]
     pub presumed: Presumed,
 }
 
-/// The assumed usage of model calls under a budget whose usage was never reported: the stream broke off, the worker was
-/// lost, or the provider does not count.
+/// The assumed usage of model calls under a budget whose usage was never reported: the stream broke off, the worker
+/// was lost, or the provider does not report usage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Presumed {
-    /// Tokens, at most.
+    /// The maximum number of tokens that these calls can have used.
     #[serde(
         rename = "presumed_tokens",
         default,
         skip_serializing_if = "is_default"
     )]
     pub tokens: u64,
-    /// Their cost, at most.
+    /// The maximum cost of these tokens, in US dollars.
     #[serde(
         rename = "presumed_cost_usd",
         default,
@@ -42,13 +42,13 @@ pub struct Presumed {
     pub cost: Usd,
 }
 
-/// The most that a model call can use up: the data of `budget.reserved`.
+/// The maximum usage of a model call: the data of `budget.reserved`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Reservation {
-    /// Tokens, read and written.
+    /// The maximum number of tokens, read and written.
     pub tokens: u64,
-    /// Their cost; missing if the price is not known.
+    /// The maximum cost in US dollars. Missing if the price is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<Usd>,
 }

@@ -1,43 +1,43 @@
-//! Requests of tests to their service.
+//! HTTP requests of tests to their service.
 
 use std::time::{Duration, Instant};
 
 use reqwest::{Method, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 
-use super::super::PATIENCE;
+use super::super::TIMEOUT;
 use super::super::stream::Stream;
 use super::{Service, bash};
 
-/// A client that takes a connection for each request: one that was idle while a test made something large may have
-/// been closed in the moment in which it is used again.
+/// Returns a client that opens a connection for each request. A connection that was idle while a test created
+/// something large could be closed at the moment when it is used again.
 pub(super) fn new_client() -> reqwest::Client {
     let client = reqwest::Client::builder().pool_max_idle_per_host(0);
     client.build().expect("the settings are valid")
 }
 
 impl Service {
-    /// A request with the service's key.
+    /// Returns a request with the service's key.
     pub(crate) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.anonymous(method, path).bearer_auth(&self.key)
     }
 
-    /// A request without a key.
+    /// Returns a request without a key.
     pub(crate) fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
         self.http.request(method, format!("{}{path}", self.url))
     }
 
-    /// What is at `path`, with its status.
+    /// Sends a GET request, and returns the status and the body.
     pub(crate) async fn get(&self, path: &str) -> (StatusCode, Value) {
         send(self.request(Method::GET, path)).await
     }
 
-    /// Sends JSON.
+    /// Sends a POST request with a JSON body.
     pub(crate) async fn post(&self, path: &str, body: &Value) -> (StatusCode, Value) {
         send(self.request(Method::POST, path).json(body)).await
     }
 
-    /// Changes what is at `path`.
+    /// Sends a PATCH request with a JSON body.
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> (StatusCode, Value) {
         send(self.request(Method::PATCH, path).json(body)).await
     }
@@ -55,19 +55,19 @@ impl Service {
             .await
     }
 
-    /// Creates a job and waits for its end.
+    /// Creates a job, waits for its end and returns it.
     pub(crate) async fn run(&self, body: &Value) -> Value {
         let job = self.create(body).await;
         self.finished(&job).await
     }
 
-    /// The job, when it has ended.
+    /// Waits until the job has ended, and returns it.
     pub(crate) async fn finished(&self, job: &str) -> Value {
         self.until_status(job, &["completed", "failed", "cancelled"])
             .await
     }
 
-    /// The job, when it stands at one of these.
+    /// Waits until the job has one of these statuses, and returns it.
     pub(crate) async fn until_status(&self, job: &str, statuses: &[&str]) -> Value {
         let begun_at = Instant::now();
         loop {
@@ -76,7 +76,7 @@ impl Service {
                 return found;
             }
             assert!(
-                begun_at.elapsed() < PATIENCE,
+                begun_at.elapsed() < TIMEOUT,
                 "waited for {statuses:?} of {found:#}\n{}",
                 self.logs()
             );
@@ -84,13 +84,13 @@ impl Service {
         }
     }
 
-    /// The job's log so far.
+    /// Returns the job's log so far.
     pub(crate) async fn events(&self, job: &str) -> Vec<Value> {
         let (_, page) = self.get(&format!("/v1/jobs/{job}/events?limit=1000")).await;
         page["data"].as_array().unwrap().clone()
     }
 
-    /// The job's log, when it has an event of that type.
+    /// Waits until the job's log has an event of this type, and returns the log.
     pub(crate) async fn until_event(&self, job: &str, kind: &str) -> Vec<Value> {
         let begun_at = Instant::now();
         loop {
@@ -99,7 +99,7 @@ impl Service {
                 return events;
             }
             assert!(
-                begun_at.elapsed() < PATIENCE,
+                begun_at.elapsed() < TIMEOUT,
                 "waited for {kind} in {events:#?}\n{}",
                 self.logs()
             );
@@ -146,7 +146,7 @@ impl Service {
     }
 }
 
-/// Sends a request, and returns the status and the JSON of the answer, or null without a body.
+/// Sends a request, and returns the status and the JSON body of the response, or null without a body.
 pub(crate) async fn send(request: RequestBuilder) -> (StatusCode, Value) {
     let response = request.send().await.unwrap();
     let status = response.status();

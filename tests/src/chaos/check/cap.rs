@@ -1,4 +1,4 @@
-//! Caps on running jobs.
+//! Rules about limits on concurrent jobs.
 
 use std::collections::HashMap;
 
@@ -34,8 +34,8 @@ pub(super) fn conversations_run_one_job_at_a_time(history: &History, faults: &mu
     }
 }
 
-/// The most jobs that ran at one time. The log has each beginning a little late and each end a little early, so
-/// what overlaps here did overlap.
+/// Returns the highest number of jobs that ran at the same time. The log records each start slightly late and each
+/// end slightly early, so each overlap in the log is a real one.
 fn most_at_once<'a>(jobs: impl Iterator<Item = &'a JobHistory>) -> usize {
     let mut changes = Vec::new();
     for job in jobs {
@@ -58,7 +58,7 @@ fn most_at_once<'a>(jobs: impl Iterator<Item = &'a JobHistory>) -> usize {
             }
         }
     }
-    // Who ends in the moment in which another begins makes room for it.
+    // Ends sort before starts at the same instant, so they do not overlap.
     changes.sort_unstable();
     let mut running = 0;
     let counts = changes.into_iter().map(|(_, change)| {

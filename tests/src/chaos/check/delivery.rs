@@ -1,4 +1,4 @@
-//! The deliveries to the tenant's webhook.
+//! Rules about deliveries to the tenant's webhook.
 
 use shared::id::JobId;
 use shared::webhook;
@@ -6,13 +6,13 @@ use shared::webhook;
 use crate::chaos::delivery::missing;
 use crate::chaos::history::{Delivered, JobHistory};
 
-/// Each milestone comes at least once, whatever happened to workers and receivers.
+/// Each milestone is delivered at least once, whatever happened to workers and receivers.
 pub(super) fn each_milestone_is_delivered(job: &JobHistory, faults: &mut Vec<String>) {
     let missing = missing(job);
     faults.extend(missing.map(|(seq, kind)| format!("event {seq}, {kind}, was not delivered")));
 }
 
-/// A delivery has the id, the type and the time of an event of the log.
+/// Each delivery has the id, the type and the time of an event in the log.
 pub(super) fn what_is_delivered_is_in_the_log(job: &JobHistory, faults: &mut Vec<String>) {
     let id = job.accepted.first().and_then(|id| id.parse().ok());
     let Some(id) = id else {

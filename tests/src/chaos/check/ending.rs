@@ -1,8 +1,8 @@
-//! The beginning and the end of jobs.
+//! Rules about the acceptance and the end of jobs.
 
 use crate::chaos::history::{History, JobHistory};
 
-/// Workers that may die with a job before it fails.
+/// The number of workers that a job may lose before it fails.
 const MAX_CRASHES: usize = 3;
 
 pub(super) fn what_was_accepted_is_there(job: &JobHistory, faults: &mut Vec<String>) {
@@ -28,7 +28,7 @@ pub(super) fn a_key_makes_one_job(job: &JobHistory, faults: &mut Vec<String>) {
     }
 }
 
-/// Nothing that was done to the service ends a job, but three workers that died with it.
+/// No injected fault ends a job, except the loss of three workers.
 pub(super) fn it_ends_as_it_should(job: &JobHistory, faults: &mut Vec<String>) {
     let crashes = job.retried("crash");
     match job.job["status"].as_str() {
@@ -52,7 +52,7 @@ pub(super) fn it_ends_as_it_should(job: &JobHistory, faults: &mut Vec<String>) {
     }
 }
 
-/// A job is held to be the cause of lost workers only if that many could be lost.
+/// A job fails because of lost workers only if that many workers could be lost.
 pub(super) fn no_job_is_given_up_for_nothing(
     history: &History,
     job: &JobHistory,

@@ -1,10 +1,10 @@
-//! The feed of the tenant.
+//! Rules about the tenant's feed.
 
 use shared::event::EventKind;
 
 use crate::chaos::history::JobHistory;
 
-/// The feed has the milestones of the log, each once and in its order.
+/// The feed has each milestone of the log exactly once and in order.
 pub(super) fn it_has_each_milestone_once(job: &JobHistory, faults: &mut Vec<String>) {
     let is_milestone = |kind: &str| EventKind::parse(kind).is_some_and(EventKind::is_milestone);
     let entry = |event: &serde_json::Value| {

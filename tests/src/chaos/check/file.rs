@@ -1,4 +1,4 @@
-//! Files that commands left in the workspace.
+//! Rules about files that commands leave in the workspace.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::chaos::history::JobHistory;
 use crate::chaos::workload::{SHOWN, line_of};
 
-/// A line whose command ended and whose workspace was saved under the same lease is in the file, once. A line
-/// that nobody saved may be missing, and none is there twice: no command ran again, and nothing that a
-/// superseded worker did was restored.
+/// A line is in the file once if its command ended and its workspace was saved under the same lease. A line that was
+/// not saved may be missing. No line is in the file twice: no command ran again, and nothing that a superseded worker
+/// did was restored.
 pub(super) fn what_was_saved_is_there(job: &JobHistory, faults: &mut Vec<String>) {
     let Some(shown) = job.of_type("tool.completed").find_map(shown) else {
         return;
@@ -23,14 +23,14 @@ pub(super) fn what_was_saved_is_there(job: &JobHistory, faults: &mut Vec<String>
             faults.push(format!("`{line}` is {times} times in the file"));
         }
     }
-    for line in surely_there(&job.events) {
+    for line in expected_lines(&job.events) {
         if !count.contains_key(&*line) {
             faults.push(format!("`{line}` was saved and is not in the file"));
         }
     }
 }
 
-/// The lines of the file, if this is the result of the command that shows them.
+/// Returns the lines of the file if the event is the result of the command that shows them.
 fn shown(event: &Value) -> Option<String> {
     let data = &event["data"];
     let output: Value = serde_json::from_str(data["output"].as_str()?).ok()?;
@@ -38,8 +38,8 @@ fn shown(event: &Value) -> Option<String> {
     (data["outcome"] == "ok").then(|| lines.trim().to_owned())
 }
 
-/// The lines of which the log says that the next attempt has them.
-fn surely_there(events: &[Value]) -> Vec<String> {
+/// Returns the lines that the next attempt must have, according to the log.
+fn expected_lines(events: &[Value]) -> Vec<String> {
     let (mut surely, mut unsaved, mut started) = (Vec::new(), Vec::new(), BTreeMap::new());
     for event in events {
         let data = &event["data"];
@@ -50,7 +50,7 @@ fn surely_there(events: &[Value]) -> Vec<String> {
                 if let Some(line) = line_of(command) {
                     started.insert(call.to_owned(), line.to_owned());
                 } else if command.contains(SHOWN) {
-                    // Under this very lease nothing needs to be saved.
+                    // Under the same lease nothing needs to be saved.
                     surely.append(&mut unsaved);
                     return surely;
                 }

@@ -1,4 +1,4 @@
-//! The log by itself.
+//! Rules about the log alone.
 
 use std::collections::{HashMap, HashSet};
 
@@ -38,13 +38,13 @@ pub(super) fn attempts_never_go_back(job: &JobHistory, faults: &mut Vec<String>)
     }
 }
 
-/// After an attempt has been ended, its number says nothing any more until the next one begins.
+/// After the end of an attempt, no event has its number until the next attempt starts.
 pub(super) fn a_lease_that_ended_writes_nothing(job: &JobHistory, faults: &mut Vec<String>) {
     let mut ended = None;
     for event in &job.events {
         let attempt = JobHistory::attempt(event);
         let kind = event["type"].as_str().unwrap_or_default();
-        // People answer, and the queue ends, what no worker has.
+        // These events can be written while no worker has the job: by approvals, and by the queue when it ends a job.
         let is_worker = !matches!(kind, "approval.resolved" | "job.resumed" | "tool.completed")
             && !is_terminal(kind);
         if ended == Some(attempt) && is_worker {
@@ -88,13 +88,13 @@ pub(super) fn every_call_has_one_result(job: &JobHistory, faults: &mut Vec<Strin
     }
     let unknown = results.keys();
     faults.extend(unknown.map(|id| format!("the result of {id} is of a call that nobody made")));
-    // A call that was denied is told of by each attempt that comes to it, and run by none.
+    // A denied call gets a start event from each attempt that reaches it, but never runs.
     let denied = job.of_type("tool.completed");
     let denied = denied.filter(|event| event["data"]["outcome"] == "denied");
     let denied: HashSet<_> = denied.map(|event| &event["data"]["call_id"]).collect();
     let started = job.of_type("tool.started");
     let started = started.filter(|event| !denied.contains(&event["data"]["call_id"]));
-    // One that makes a file an output is made again where its result was not written down.
+    // A call that declares an output runs again if its result was not recorded.
     let started = started.filter(|event| {
         let tool = event["data"]["tool"].as_str().unwrap_or_default();
         tool != ToolName::SetOutput.as_str()

@@ -1,13 +1,13 @@
-//! Requests to the model.
+//! Rules about requests to the model.
 
 use std::collections::HashMap;
 
 use crate::chaos::history::JobHistory;
 
-/// An attempt takes up the loop after all replies that are in the log when it begins, and asks for each of the
-/// others at most once. This also holds for a worker that does not know yet that it is superseded.
+/// An attempt resumes the loop after all replies that are in the log at its start, and requests each later reply at
+/// most once. This also holds for a worker that does not know yet that it is superseded.
 pub(super) fn no_reply_is_asked_for_again(job: &JobHistory, faults: &mut Vec<String>) {
-    // By process: how many replies there were when each of its attempts began.
+    // The number of replies at the start of each attempt, by worker.
     let mut begun: HashMap<usize, Vec<usize>> = HashMap::new();
     let mut replies = 0;
     let mut last = 0;
@@ -24,7 +24,7 @@ pub(super) fn no_reply_is_asked_for_again(job: &JobHistory, faults: &mut Vec<Str
         }
         last = last.max(JobHistory::attempt(event));
     }
-    // An attempt whose worker died before its first entry was committed may have asked all the same.
+    // An attempt whose worker died before its first event was committed may have sent requests too.
     let silent = usize::try_from(last).unwrap_or(0)
         - job
             .of_type("job.started")

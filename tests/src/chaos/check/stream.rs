@@ -1,4 +1,4 @@
-//! Events that readers received.
+//! Rules about the events that readers receive.
 
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(super) fn followers_saw_the_log(job: &JobHistory, faults: &mut Vec<String>) 
     }
 }
 
-/// The data of an event as it stands on the wire.
+/// Returns the data of a raw event.
 fn data(raw: &str) -> Value {
     let data = raw.lines().find_map(|line| line.strip_prefix("data: "));
     data.and_then(|data| serde_json::from_str(data).ok())

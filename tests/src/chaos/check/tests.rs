@@ -12,10 +12,10 @@ use super::check;
 use crate::chaos::history::{Asked, Delivered, Download, History, JobHistory, Replay};
 use crate::chaos::workload::SHOWN;
 
-/// An id that was made at the beginning of 2026, as the log of that job begins.
+/// A job id from the beginning of 2026, when the log of the job begins.
 const ID: &str = "job_019b76daa80070008000000000000000";
 
-/// A job that survived a crash, as an honest service would have it.
+/// Returns a valid history of a job that survived a crash.
 fn good() -> JobHistory {
     let command = |text: &str| json!({ "command": text });
     let call = |id: &str| {
@@ -78,7 +78,7 @@ fn good() -> JobHistory {
     history
 }
 
-/// Lets everyone see the log as it is.
+/// Derives the replays, the feed and the deliveries from the log.
 fn observe(job: &mut JobHistory) {
     let raw = |event: &Value| format!("id: {}\nevent: e\ndata: {event}", event["seq"]);
     let stream: Vec<_> = job.events.iter().map(raw).collect();
@@ -95,7 +95,7 @@ fn observe(job: &mut JobHistory) {
     job.job_elsewhere = vec![job.job.clone()];
 }
 
-/// An event as a receiver gets it.
+/// Returns the delivery of an event.
 fn delivered(event: &Value) -> Delivered {
     let id = ID.parse().unwrap();
     Delivered {
@@ -106,7 +106,7 @@ fn delivered(event: &Value) -> Delivered {
     }
 }
 
-/// A run with these jobs.
+/// Returns the history of a run with the given jobs.
 fn run(jobs: Vec<JobHistory>) -> History {
     let begun_at: DateTime<Utc> = "2026-01-01T00:00:00Z".parse().unwrap();
     History {
@@ -117,19 +117,19 @@ fn run(jobs: Vec<JobHistory>) -> History {
     }
 }
 
-/// What is wrong with a run.
+/// Returns the violations of a run.
 fn faults_of_run(history: &History) -> Vec<String> {
     check(history).into_iter().map(|it| it.what).collect()
 }
 
-/// What is wrong with a job after something was done to its history.
+/// Returns the violations of a job with a modified history.
 fn faults(spoil: impl FnOnce(&mut JobHistory)) -> Vec<String> {
     let mut job = good();
     spoil(&mut job);
     faults_of_run(&run(vec![job]))
 }
 
-/// The same after something was done to its log, which everyone saw like that.
+/// Returns the violations of a job with a modified log. All readers see the modified log.
 fn faults_of_log(spoil: impl FnOnce(&mut Vec<Value>)) -> Vec<String> {
     faults(|job| {
         spoil(&mut job.events);
@@ -344,7 +344,7 @@ fn more_jobs_at_once_than_may_run_are_found() {
     );
     let history = run(jobs(Some("c")));
     assert_eq!(faults_of_run(&history), ["2 jobs of c ran at once"]);
-    // The second begins in the moment in which the first has ended.
+    // The second job begins after the first has ended.
     let mut jobs = jobs(Some("c"));
     for event in &mut jobs[1].events {
         let at = event["at"]

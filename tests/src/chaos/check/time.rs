@@ -1,4 +1,4 @@
-//! Times of events.
+//! Rules about the times of jobs and events.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use shared::id::JobId;
 
 use crate::chaos::history::{History, JobHistory};
 
-/// What a clock that is right may be off. One that is wrong is weeks off.
+/// The largest error of a right clock. A wrong clock is weeks off.
 const TOLERANCE: TimeDelta = TimeDelta::minutes(1);
 
 pub(super) fn its_log_never_goes_back_in_time(job: &JobHistory, faults: &mut Vec<String>) {
@@ -36,7 +36,7 @@ pub(super) fn it_is_accepted_begins_and_ends_in_that_order(
     }
 }
 
-/// Whatever the clocks of hosts say, the database's counts.
+/// All times come from the database's clock, whatever the clocks of the hosts are.
 pub(super) fn its_times_are_those_of_the_run(
     history: &History,
     job: &JobHistory,
@@ -56,7 +56,7 @@ pub(super) fn its_times_are_those_of_the_run(
         let (seq, at) = (&event["seq"], &event["at"]);
         format!("event {seq} is of {at}, which is not now")
     }));
-    // The id says in which partition the log is, and where lists have the job.
+    // The id determines the partition of the log and the position of the job in lists.
     for id in &job.accepted {
         if !made_at(id).is_some_and(is_of_run) {
             faults.push(format!("the id {id} is not of now"));
@@ -68,7 +68,7 @@ fn instant(value: &Value) -> Option<DateTime<Utc>> {
     value.as_str()?.parse().ok()
 }
 
-/// The instant that a job's id begins with.
+/// Returns the time in a job id.
 fn made_at(id: &str) -> Option<DateTime<Utc>> {
     let (seconds, nanos) = id.parse::<JobId>().ok()?.0.get_timestamp()?.to_unix();
     DateTime::from_timestamp(seconds.try_into().ok()?, nanos)

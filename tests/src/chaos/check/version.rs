@@ -1,4 +1,4 @@
-//! Requests that a worker's release cannot read.
+//! Rules about requests that a worker's release cannot read.
 
 use crate::chaos::history::{History, JobHistory};
 
@@ -29,7 +29,7 @@ pub(super) fn only_workers_that_understand_it_begin_it(
     }
 }
 
-/// A request that cannot be read costs the jobs nothing that were claimed with it.
+/// An unreadable request does not cost an attempt of the jobs that were claimed with it.
 pub(super) fn no_attempt_is_lost_before_it_begins(
     history: &History,
     job: &JobHistory,

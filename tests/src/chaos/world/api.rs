@@ -13,15 +13,15 @@ use crate::process::Process;
 pub(super) struct Api {
     url: String,
     process: Option<Process>,
-    // After the process, which leaves them.
+    // Declared after the process, because the process creates them.
     leftovers: Option<Leftovers>,
-    /// What makes the clock of its host wrong.
+    /// The wrong clock of the API's host, if any.
     wrong_clock: Option<WrongClock>,
     home: PathBuf,
 }
 
 impl Api {
-    /// One that has not been started, with that data directory and its log beside that.
+    /// Creates an API that is not running, with the given data directory. The log file is next to the directory.
     pub(super) fn at(home: PathBuf) -> Self {
         Self {
             url: "http://127.0.0.1:0".to_owned(),
@@ -32,7 +32,7 @@ impl Api {
         }
     }
 
-    /// Starts it where it was, or at a free port; says whether it was away.
+    /// Starts the API at its previous address or, the first time, on a free port. Returns whether it was down.
     pub(super) async fn start(
         &mut self,
         program: &Path,
@@ -60,7 +60,7 @@ impl Api {
         Ok(true)
     }
 
-    /// Kills it if its clock must change, and returns whether it did. The next start sets the clock.
+    /// Kills the API if its clock must change, and returns whether it did. The next start sets the clock.
     pub(super) fn set_clock(&mut self, wrong_clock: Option<WrongClock>) -> bool {
         let is_other = wrong_clock.is_some() != self.wrong_clock.is_some();
         if is_other {
@@ -70,19 +70,19 @@ impl Api {
         is_other
     }
 
-    /// Where it is, also while it is away.
+    /// Returns the URL of the API. It stays the same while the API is down.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Kills it; says whether it was there.
+    /// Kills the API. Returns whether it was running.
     pub(super) fn kill(&mut self) -> bool {
         let was_there = self.process.take().is_some();
         self.leftovers = None;
         was_there
     }
 
-    /// How it ended, if it did so by itself.
+    /// Returns the exit status if the API ended by itself.
     pub(super) fn ended(&mut self) -> Option<ExitStatus> {
         let ended = self.process.as_mut().and_then(Process::ended);
         if ended.is_some() {

@@ -1,4 +1,4 @@
-//! The asset store and the way to the database, as a deployment has them, with their faults.
+//! The bucket and the connection pooler of a deployment, with their faults.
 
 use std::path::Path;
 
@@ -9,10 +9,10 @@ use crate::chaos::setup::Setup;
 use crate::pgbouncer::PgBouncer;
 use crate::s3::S3;
 
-/// Sessions of the pooler, fewer than the processes open to it.
+/// The number of the pooler's server connections. It is lower than the number of client connections.
 const SESSIONS: u32 = 24;
 
-/// The bucket and the pooler of a service, if it has them.
+/// The bucket and the pooler of a service, if the deployment has them.
 pub(super) struct Backing {
     bucket: Option<Bucket>,
     pooler: Option<PgBouncer>,
@@ -25,7 +25,7 @@ struct Bucket {
 }
 
 impl Backing {
-    /// Starts them, and returns them with the variables of processes that use them.
+    /// Starts the bucket and the pooler. Also returns the environment variables for the processes that use them.
     pub(super) async fn start(
         setup: &Setup,
         deployment: Deployment,
@@ -63,7 +63,7 @@ impl Backing {
         Ok((Self { bucket, pooler }, variables.collect()))
     }
 
-    /// Stops the server of the bucket; says whether it was running.
+    /// Stops the server of the bucket with SIGSTOP. Returns whether it was running.
     pub(super) fn stop_bucket(&mut self) -> bool {
         self.bucket.as_mut().is_some_and(|bucket| {
             bucket.s3.stop();
@@ -71,7 +71,7 @@ impl Backing {
         })
     }
 
-    /// Lets the server of the bucket go on; says whether it was stopped.
+    /// Resumes the server of the bucket with SIGCONT. Returns whether it was stopped.
     pub(super) fn continue_bucket(&mut self) -> bool {
         self.bucket.as_mut().is_some_and(|bucket| {
             bucket.s3.go_on();
@@ -79,7 +79,7 @@ impl Backing {
         })
     }
 
-    /// Ends all connections to the bucket and each new one; says whether it was within reach.
+    /// Closes all connections to the bucket and refuses new ones. Returns whether the bucket was reachable.
     pub(super) async fn close_bucket(&mut self) -> bool {
         match &mut self.bucket {
             Some(bucket) => {
@@ -90,7 +90,7 @@ impl Backing {
         }
     }
 
-    /// Lets connections to the bucket through; says whether it was out of reach.
+    /// Allows connections to the bucket again. Returns whether it was unreachable.
     pub(super) fn open_bucket(&mut self) -> bool {
         self.bucket.as_mut().is_some_and(|bucket| {
             bucket.s3.open();
@@ -98,19 +98,19 @@ impl Backing {
         })
     }
 
-    /// Kills the pooler; says whether it was there.
+    /// Kills the pooler. Returns whether it was running.
     pub(super) fn kill_pooler(&mut self) -> anyhow::Result<bool> {
         self.pooler.as_mut().map_or(Ok(false), PgBouncer::kill)
     }
 
-    /// Starts the pooler where it was; says whether it was away.
+    /// Starts the pooler again at its address. Returns whether it was down.
     pub(super) fn start_pooler(&mut self) -> anyhow::Result<bool> {
         self.pooler
             .as_mut()
             .map_or(Ok(false), PgBouncer::start_again)
     }
 
-    /// Brings all in order again.
+    /// Repairs all faults of the bucket and the pooler.
     pub(super) fn heal(&mut self) -> anyhow::Result<()> {
         self.open_bucket();
         self.continue_bucket();

@@ -1,4 +1,4 @@
-//! The database server or servers, and faults of them and their connections.
+//! The database servers of a service, with faults of the servers and of their connections.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,28 +15,28 @@ use super::version::Translation;
 use crate::chaos::fault::{Connection, Purpose};
 use crate::replication::{Loss, ReplicatedPostgres};
 
-/// How often a connection is stopped until it is found in a moment in which it holds no lock.
+/// The number of attempts to stop a connection while it holds no lock.
 const IDLE_TRIES: usize = 20;
 const IDLE_PAUSE: Duration = Duration::from_millis(5);
-/// How long what is said of connections may take: one that was stopped may be in the midst of saying it.
-const LOOK_PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of queries on `pg_stat_activity`. A stopped process may be in the middle of updating its entry.
+const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server with a database, and those of its processes that were stopped.
+/// The database server or servers, and their processes that were stopped.
 pub(super) struct Database {
-    // Before the server, which waits for its processes when it ends.
+    // Declared before the servers: a server waits for its processes when it ends.
     hung: Vec<Hung>,
     servers: Servers,
     url: String,
 }
 
 enum Servers {
-    /// One that comes back after its end.
+    /// One server that restarts after a crash.
     One {
         translation: Translation,
         postgres: Option<Postgres>,
         home: PathBuf,
     },
-    /// A primary that is lost once a run, and its standby.
+    /// A primary that is lost at most once in a run, and its standby.
     Two {
         postgres: ReplicatedPostgres,
         primary: Primary,
@@ -51,7 +51,7 @@ enum Primary {
 }
 
 impl Database {
-    /// Starts a server, with a database that is empty.
+    /// Starts one server with an empty database.
     pub(super) async fn start(home: &Path) -> anyhow::Result<Self> {
         let postgres = start_postgres(home).await?;
         db::create_database(&postgres.url("postgres"), "skillet").await?;
@@ -69,7 +69,7 @@ impl Database {
         })
     }
 
-    /// Starts a server with a standby, with a database that is empty.
+    /// Starts a server and its standby, with an empty database.
     pub(super) async fn start_with_standby() -> anyhow::Result<Self> {
         let postgres = ReplicatedPostgres::start().await?;
         db::create_database(&postgres.primary_url("postgres"), "skillet").await?;
@@ -83,12 +83,12 @@ impl Database {
         })
     }
 
-    /// Where it is.
+    /// Returns the URL of the database.
     pub(super) fn url(&self) -> &str {
         &self.url
     }
 
-    /// Where it is for the next version, which understands more.
+    /// Returns the URL of the database for workers of the next version, if they are possible here.
     pub(super) fn url_of_next_version(&self) -> Option<&str> {
         match &self.servers {
             Servers::One { translation, .. } => Some(translation.url()),
@@ -96,9 +96,9 @@ impl Database {
         }
     }
 
-    /// Takes the primary away; says whether there was one with a standby.
+    /// Makes the primary fail. Returns whether there was a primary with a standby.
     pub(super) async fn lose_primary(&mut self, loss: Loss) -> anyhow::Result<bool> {
-        // Later they would go on in a server that does not.
+        // Resuming these processes later would wake them in a stopped server.
         self.resume_all();
         match &mut self.servers {
             Servers::Two {
@@ -113,7 +113,7 @@ impl Database {
         }
     }
 
-    /// Promotes the standby if the primary is lost; says whether it was.
+    /// Promotes the standby if the primary is lost. Returns whether it was.
     pub(super) fn promote(&mut self) -> anyhow::Result<bool> {
         match &mut self.servers {
             Servers::Two {
@@ -128,7 +128,7 @@ impl Database {
         }
     }
 
-    /// Ends a primary that was lost and goes on: those who manage servers see to that sooner or later.
+    /// Kills a lost primary that still runs, as failover tools eventually do.
     pub(super) async fn end_lost_primary(&self) -> anyhow::Result<()> {
         match &self.servers {
             Servers::Two {
@@ -139,7 +139,7 @@ impl Database {
         }
     }
 
-    /// Gives a standby that was promoted one of its own.
+    /// Gives a promoted standby a new standby.
     pub(super) async fn replace_lost_primary(&mut self) -> anyhow::Result<()> {
         if let Servers::Two {
             postgres,
@@ -159,7 +159,7 @@ impl Database {
         }
     }
 
-    /// Ends the server as a crash would, and starts it again; says whether it is one without a standby.
+    /// Crashes the server and starts it again. Returns `false` if the database has a standby.
     pub(super) async fn restart(&mut self) -> anyhow::Result<bool> {
         self.resume_all();
         let Servers::One { postgres, home, .. } = &mut self.servers else {
@@ -178,7 +178,7 @@ impl Database {
         Ok(true)
     }
 
-    /// Cuts one in so many connections; says whether the server was there.
+    /// Terminates one in `one_in` connections. Returns whether the server was available.
     pub(super) async fn cut(&self, pool: &Pool, one_in: usize) -> bool {
         let cut = sqlx::query(
             "select pg_terminate_backend(pid) from pg_stat_activity
@@ -186,11 +186,11 @@ impl Database {
                and application_name <> 'chaos' and pid % $1 = 0",
         );
         let cut = cut.bind(i32::try_from(one_in).unwrap_or(i32::MAX));
-        // A commit that waits for the standby would seem to be done.
+        // Terminating a commit that waits for the standby would make it visible without replication.
         self.primary() != Some(Primary::Lost) && cut.execute(pool).await.is_ok()
     }
 
-    /// Stops the server's process of a connection; says whether there was one. `while_idle`, it holds no lock then.
+    /// Stops the server process of a connection; with `while_idle`, only if it holds no lock. Returns whether it did.
     pub(super) async fn hang(
         &mut self,
         pool: &Pool,
@@ -215,20 +215,20 @@ impl Database {
         false
     }
 
-    /// Lets such connections go on; says whether there were any.
+    /// Resumes the stopped processes of such connections. Returns whether there were any.
     pub(super) fn resume(&mut self, connection: Connection) -> bool {
         let count = self.hung.len();
         self.hung.retain(|hung| hung.connection != connection);
         self.hung.len() < count
     }
 
-    /// Lets all go on.
+    /// Resumes all stopped processes.
     pub(super) fn resume_all(&mut self) {
         self.hung.clear();
     }
 }
 
-/// A process of the server that is stopped. It goes on when this is dropped.
+/// A stopped process of the server. It is resumed when this is dropped.
 struct Hung {
     connection: Connection,
     process: Pid,
@@ -246,12 +246,12 @@ impl Hung {
 
 impl Drop for Hung {
     fn drop(&mut self) {
-        // It cannot have ended, unless the server killed it.
+        // A stopped process cannot have ended unless the server killed it.
         let _ = kill_process(self.process, Signal::CONT);
     }
 }
 
-/// The server's processes of connections for that purpose; none if it does not say.
+/// Lists the server processes of connections with the purpose. The list is empty if the server does not answer.
 async fn list(pool: &Pool, purpose: Purpose) -> Vec<Pid> {
     let found = sqlx::query_scalar(
         "select pid from pg_stat_activity
@@ -260,28 +260,28 @@ async fn list(pool: &Pool, purpose: Purpose) -> Vec<Pid> {
          order by pid",
     );
     let found = found.bind(purpose.statement()).fetch_all(pool);
-    let found: Vec<i32> = match timeout(LOOK_PATIENCE, found).await {
+    let found: Vec<i32> = match timeout(LOOK_TIMEOUT, found).await {
         Ok(Ok(found)) => found,
         _ => Vec::new(),
     };
     found.into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Whether that process waits for its client and for nothing else. One that reads notifications is idle, too, and may
-/// hold a lock of the server or stand in the queue for one.
+/// Whether the process waits for its client and for nothing else. A process that reads notifications is also `idle`,
+/// but it may hold or wait for a lock of the server.
 async fn is_idle(pool: &Pool, process: Pid) -> bool {
     let state = sqlx::query_scalar(
         "select state = 'idle' and wait_event = 'ClientRead' from pg_stat_activity where pid = $1",
     );
     let state = state.bind(process.as_raw_pid()).fetch_one(pool);
-    let state = timeout(LOOK_PATIENCE, state).await;
+    let state = timeout(LOOK_TIMEOUT, state).await;
     matches!(state, Ok(Ok(Some(true))))
 }
 
 async fn start_postgres(home: &Path) -> anyhow::Result<Postgres> {
     let directory = home.join("postgres");
     let starting = move || {
-        // A commit survives that the server is killed, and the machine will not be.
+        // Commits survive a killed server without fsync, and the machine itself is never killed.
         let settings = PostgresSettings {
             durable: false,
             ..PostgresSettings::default()

@@ -1,9 +1,9 @@
-//! Lines of the logs of processes.
+//! Search in the log files of the service's processes.
 
 use super::World;
 
 impl World {
-    /// The lines of the logs of processes that are called like that, which have one of these words.
+    /// Returns the log lines that contain one of the words, from all processes whose name begins with `called`.
     pub(crate) fn log_lines(&self, called: &str, words: &[&str]) -> String {
         let files = std::fs::read_dir(self.home.path());
         let mut found = String::new();

@@ -1,4 +1,4 @@
-//! The tenants of a service: each has a key, a feed, and a webhook to a receiver of its own.
+//! The tenants of a service. Each has an API key, a feed, and a webhook with its own receiver.
 
 use anyhow::Context;
 use reqwest::Method;
@@ -12,10 +12,10 @@ use super::World;
 use crate::chaos::schedule::TENANTS;
 use crate::receiver::{Behavior, Receiver};
 
-/// Tenants of which only so many jobs may run at once.
+/// The tenants with a cap on concurrent jobs, and the caps.
 pub(crate) const CAPS: [(usize, usize); 1] = [(1, 2)];
 
-/// The webhook of a tenant, which gets all types of events.
+/// The webhook of a tenant. It receives all types of events.
 pub(crate) struct TenantWebhook {
     pub(crate) secret: String,
     pub(crate) receiver: Receiver,
@@ -31,7 +31,7 @@ impl World {
             let scopes = [Scope::Jobs, Scope::Admin];
             db::key::insert(&self.pool, tenant, "chaos", &scopes, &key).await?;
             self.keys.push(key.reveal().to_owned());
-            // From its first job on, so that every milestone is in its feed.
+            // Enable the feed before the first job, so that it contains every milestone.
             db::feed::enable(&self.pool, tenant).await?;
             let webhook = self.create_webhook(number).await?;
             self.webhooks.push(webhook);
@@ -62,7 +62,7 @@ impl World {
         })
     }
 
-    /// Lets all receivers do that with what comes from now on.
+    /// Changes the behavior of all receivers for future deliveries.
     pub(super) fn set_receivers(&self, behavior: &Behavior) {
         for webhook in &self.webhooks {
             webhook.receiver.set(behavior.clone());

@@ -1,6 +1,6 @@
-//! The next release of the service, which knows a tool that this one does not.
+//! The next release of the service, simulated by a tool that the current release does not have.
 //!
-//! It is this release with one word translated on its way out of the database.
+//! The simulated release is the current one, with the name of the tool translated in what it reads from the database.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -12,24 +12,24 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, copy};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinSet;
 
-/// What a version is called in the metadata of jobs that only it can run.
+/// The version in the metadata of jobs that only workers of the next version can run.
 pub(crate) const NEXT_VERSION: &str = "next";
 
-/// A tool that both versions know, and its name in the next one. As long as each other, so that messages of the
-/// database stay as long as they say.
+/// A tool that both versions have, and its name in the next one. Both names have the same length, so that the lengths
+/// in database messages stay correct.
 const TOOL: &str = "file.edit";
 const NEXT_TOOL: &str = "file.next";
 
-/// Of which version a worker is.
+/// The version of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Version {
-    /// This one.
+    /// The current version.
     This,
-    /// The one after it.
+    /// The next version.
     Next,
 }
 
-/// Lets jobs of the next version be stored as it would store them, with the tool that this one does not know.
+/// Creates a trigger that stores jobs of the next version with the tool name that the current version does not know.
 pub(super) async fn write_for_next(pool: &Pool) -> sqlx::Result<()> {
     let name = format!(
         "create function write_for_next() returns trigger language plpgsql as $$
@@ -46,14 +46,14 @@ pub(super) async fn write_for_next(pool: &Pool) -> sqlx::Result<()> {
     Ok(())
 }
 
-/// A socket at which the database is as the next version understands it. Dropping it cuts all connections.
+/// A socket that shows the database as the next version reads it. Dropping it closes all connections.
 pub(super) struct Translation {
     url: String,
     _connections: JoinSet<()>,
 }
 
 impl Translation {
-    /// Listens in a directory that is made for it.
+    /// Creates the directory and listens in it.
     pub(super) fn start(database_url: &str, directory: &Path) -> anyhow::Result<Self> {
         let options = PgConnectOptions::from_str(database_url)?;
         let file = format!(".s.PGSQL.{}", options.get_port());
@@ -81,7 +81,7 @@ async fn serve(listener: UnixListener, server: PathBuf) {
     while let Ok((client, _)) = listener.accept().await {
         let server = server.clone();
         connections.spawn(async move {
-            // While the server is away, a connection is closed at once.
+            // While the server is down, a connection is closed at once.
             if let Ok(server) = UnixStream::connect(server).await {
                 connect(client, server).await;
             }
@@ -90,7 +90,7 @@ async fn serve(listener: UnixListener, server: PathBuf) {
     }
 }
 
-/// Passes on what both say until one of them has gone.
+/// Forwards data in both directions until one side closes the connection.
 async fn connect(mut client: UnixStream, mut server: UnixStream) {
     let (mut from_client, to_client) = client.split();
     let (from_server, mut to_server) = server.split();
@@ -100,7 +100,7 @@ async fn connect(mut client: UnixStream, mut server: UnixStream) {
     }
 }
 
-/// Copies everything but the name of the tool, which becomes the one that is known.
+/// Copies all bytes, and replaces the name of the tool in the next version with its current name.
 async fn translate(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
@@ -111,7 +111,7 @@ async fn translate(
         while let Some(place) = held.windows(name.len()).position(|it| it == name) {
             held[place..place + name.len()].copy_from_slice(known);
         }
-        // The end of what is there may be the beginning of a name.
+        // The end of the buffer may be the beginning of a name.
         let begun = (1..name.len())
             .rev()
             .find(|it| held.ends_with(&name[..*it]));

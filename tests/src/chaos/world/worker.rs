@@ -1,4 +1,4 @@
-//! A worker process, and the supervisor of all of them.
+//! A worker process, and the supervision of all workers.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -11,18 +11,18 @@ use tokio::time::sleep;
 use super::World;
 use crate::process::Process;
 
-/// How long workers may take to register.
-const READY_PATIENCE: Duration = Duration::from_secs(60);
+/// The longest wait for workers to register.
+const READY_TIMEOUT: Duration = Duration::from_secs(60);
 const READY_PAUSE: Duration = Duration::from_millis(10);
 
-/// A worker, maybe stopped.
+/// A worker process, possibly stopped.
 pub(super) struct Worker {
     pub(super) process: Process,
     is_stopped: bool,
 }
 
 impl Worker {
-    /// Starts one with a data directory of its own, and its log beside that.
+    /// Starts a worker with its own data directory. The log file is next to the directory.
     pub(super) fn start(
         program: &Path,
         mut environment: Vec<(String, String)>,
@@ -36,13 +36,13 @@ impl Worker {
         }
     }
 
-    /// Stops it; says that it was running.
+    /// Stops the worker with SIGSTOP. Returns whether it was running.
     pub(super) fn stop(&mut self) -> bool {
         self.process.signal(Signal::STOP);
         !std::mem::replace(&mut self.is_stopped, true)
     }
 
-    /// Lets it go on; says whether it was stopped.
+    /// Resumes the worker with SIGCONT. Returns whether it was stopped.
     pub(super) fn go_on(&mut self) -> bool {
         let was_stopped = std::mem::take(&mut self.is_stopped);
         if was_stopped {
@@ -51,7 +51,7 @@ impl Worker {
         was_stopped
     }
 
-    /// Tells it to leave.
+    /// Sends SIGTERM, so that the worker drains.
     pub(super) fn leave(mut self) -> Self {
         self.go_on();
         self.process.signal(Signal::TERM);
@@ -60,13 +60,13 @@ impl Worker {
 }
 
 impl World {
-    /// Waits until so many workers have registered and live.
+    /// Waits until `count` workers are registered and alive.
     pub async fn until_workers(&mut self, count: usize) -> anyhow::Result<()> {
         let begun_at = Instant::now();
         while db::worker::list(&self.pool).await?.len() < count {
             self.restart_ended_workers().await?;
             ensure!(
-                begun_at.elapsed() < READY_PATIENCE,
+                begun_at.elapsed() < READY_TIMEOUT,
                 "the workers did not start:\n{}",
                 self.log_lines("worker", &["WARN", "ERROR"])
             );
@@ -75,8 +75,8 @@ impl World {
         Ok(())
     }
 
-    /// Starts workers again that ended by themselves, which none should that has registered. One that does not find the
-    /// database at its start leaves that to its supervisor.
+    /// Restarts workers that ended by themselves. That is a violation if the worker had registered. A worker that
+    /// cannot reach the database at its start may exit, because its supervisor restarts it.
     pub(super) async fn restart_ended_workers(&mut self) -> anyhow::Result<()> {
         for place in 0..self.workers.len() {
             let worker = &mut self.workers[place];

@@ -7,13 +7,13 @@ use serde_json::Value;
 use crate::model_server::fault::{Faults, is_name_char};
 use crate::model_server::given;
 
-/// The largest image, as base64.
+/// The largest image in bytes of base64.
 const MAX_IMAGE_BYTES: usize = 5 * 1024 * 1024;
 
-/// The longest edge of an image.
+/// The longest edge of an image in pixels.
 const MAX_IMAGE_EDGE: u32 = 8_000;
 
-/// The calls that a message makes and the results that it brings, by the ids of the calls.
+/// The ids of the tool calls and of the tool results in a message.
 #[derive(Default)]
 pub(super) struct Blocks {
     pub(super) calls: Vec<String>,
@@ -21,7 +21,7 @@ pub(super) struct Blocks {
 }
 
 impl Blocks {
-    /// Checks the content of a message, block by block.
+    /// Checks the content of a message and returns its calls and results.
     pub(super) fn check(
         place: &str,
         message: &Value,
@@ -115,7 +115,7 @@ fn image(place: &str, block: &Value, faults: &mut Faults) {
     }
 }
 
-/// The longest edge of a PNG; of other formats it is not known.
+/// The longest edge of a PNG; 0 for other formats.
 fn longest_edge(media_type: &str, base64: &str) -> u32 {
     let head = base64.get(..32).filter(|_| media_type == "image/png");
     let head = head.and_then(|head| STANDARD.decode(head).ok());

@@ -30,10 +30,10 @@ const FIELDS: &[&str] = &[
     "top_p",
 ];
 
-/// More places than this may not be marked for the cache.
+/// The highest number of places with a cache mark.
 const MAX_CACHE_MARKS: usize = 4;
 
-/// The smallest budget for thinking.
+/// The smallest thinking budget.
 const MIN_THINKING_TOKENS: u64 = 1_024;
 
 pub(in crate::model_server) fn check(request: &Request, made_up: &[String], faults: &mut Faults) {
@@ -96,7 +96,7 @@ fn system(system: &Value, faults: &mut Faults) {
     }
 }
 
-/// The names of the tools.
+/// Checks the tools and returns their names.
 fn tools(tools: &Value, faults: &mut Faults) -> Vec<String> {
     let tools: Vec<&Value> = tools.as_array().into_iter().flatten().collect();
     for tool in &tools {
@@ -125,7 +125,7 @@ fn tools(tools: &Value, faults: &mut Faults) -> Vec<String> {
         .collect()
 }
 
-/// Checks all messages, and says whether there are calls among them.
+/// Checks all messages and returns whether they contain tool calls.
 fn transcript(request: &Request, known_tools: &[String], faults: &mut Faults) -> bool {
     let mut has_calls = false;
     let mut open = Vec::new();

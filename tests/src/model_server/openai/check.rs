@@ -1,4 +1,4 @@
-//! The rules of OpenAI, and of compatible servers, for requests.
+//! The rules of OpenAI and of compatible servers for requests.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ const FIELDS: &[&str] = &[
     "verbosity",
 ];
 
-/// The most characters of a call's id.
+/// The longest id of a tool call in characters.
 const MAX_ID_CHARS: usize = 40;
 
 pub(in crate::model_server) fn check(request: &Request, made_up: &[String], faults: &mut Faults) {
@@ -67,7 +67,7 @@ pub(in crate::model_server) fn check(request: &Request, made_up: &[String], faul
     transcript(request, &known, faults);
 }
 
-/// The names of the tools.
+/// Checks the tools and returns their names.
 fn tools(tools: &Value, faults: &mut Faults) -> Vec<String> {
     if tools.as_array().is_some_and(Vec::is_empty) {
         faults.add("`tools` is an empty list and should be left out.");
@@ -203,7 +203,7 @@ fn image(place: &str, url: &Value, faults: &mut Faults) {
     }
 }
 
-/// The ids of its calls.
+/// Checks an assistant message and returns the ids of its tool calls.
 fn assistant(
     place: &str,
     message: &Value,
@@ -226,7 +226,7 @@ fn assistant(
         .collect()
 }
 
-/// The id of the call.
+/// Checks a tool call and returns its id.
 fn call(place: &str, call: &Value, known_tools: &[String], faults: &mut Faults) -> String {
     faults.fields(place, call, &["id", "type", "function"]);
     faults.fields(place, &call["function"], &["name", "arguments"]);

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 
 use crate::model_server::{ModelServer, Provider};
 
-/// Both wire formats, for tests that hold for both.
+/// Both wire formats, for tests that apply to both.
 pub(super) const BOTH: [Provider; 2] = [Provider::Anthropic, Provider::OpenAi];
 
-/// It keeps no connections, for each would end with the runtime of its test.
+/// A client without idle connections, because each would end with the runtime of its test.
 pub(super) static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
-    // Another test may have installed it first.
+    // Another test may have installed the provider first.
     let _ = rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::builder()
         .pool_max_idle_per_host(0)
@@ -20,21 +20,21 @@ pub(super) static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
         .unwrap()
 });
 
-/// A whole reply, put together from its events.
+/// A complete reply, assembled from its events.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Heard {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) signature: String,
-    /// Id, name and arguments.
+    /// The id, name and arguments of each tool call.
     pub(super) calls: Vec<(String, String, String)>,
     pub(super) stop_reason: String,
-    /// Input and output tokens.
+    /// The input and output tokens.
     pub(super) usage: (u64, u64),
     pub(super) is_complete: bool,
 }
 
-/// A valid request with these messages.
+/// Creates a valid request with these messages.
 pub(super) fn request(provider: Provider, messages: Value) -> Value {
     let schema = json!({"type": "object", "properties": {"command": {"type": "string"}}});
     match provider {
@@ -59,17 +59,17 @@ pub(super) fn request(provider: Provider, messages: Value) -> Value {
     }
 }
 
-/// A valid first request under this marker.
+/// Creates a valid first request under this marker.
 pub(super) fn first(provider: Provider, marker: &str) -> Value {
     request(provider, json!([user(marker)]))
 }
 
-/// A prompt with this marker.
+/// Creates a prompt with this marker.
 pub(super) fn user(marker: &str) -> Value {
     json!({"role": "user", "content": format!("Draw #{marker}, please.")})
 }
 
-/// Sends a request with the headers that its provider wants.
+/// Sends a request with the headers of its provider.
 pub(super) async fn post(
     model: &ModelServer,
     provider: Provider,
@@ -78,7 +78,7 @@ pub(super) async fn post(
     builder(model, provider).json(body).send().await.unwrap()
 }
 
-/// A request without a body.
+/// Creates a request without a body.
 pub(super) fn builder(model: &ModelServer, provider: Provider) -> reqwest::RequestBuilder {
     match provider {
         Provider::Anthropic => CLIENT
@@ -91,7 +91,7 @@ pub(super) fn builder(model: &ModelServer, provider: Provider) -> reqwest::Reque
     }
 }
 
-/// Sends a request, and reads the whole reply.
+/// Sends a request and reads the complete reply.
 pub(super) async fn ask(model: &ModelServer, provider: Provider, body: &Value) -> Heard {
     let response = post(model, provider, body).await;
     let status = response.status();
@@ -101,7 +101,7 @@ pub(super) async fn ask(model: &ModelServer, provider: Provider, body: &Value) -
     heard(provider, &bytes)
 }
 
-/// Reads what arrives, and says whether the connection was cut.
+/// Reads the response body, and returns whether the connection was cut.
 pub(super) async fn read(response: reqwest::Response) -> (Vec<u8>, bool) {
     let mut bytes = Vec::new();
     let mut chunks = response.bytes_stream();
@@ -114,7 +114,7 @@ pub(super) async fn read(response: reqwest::Response) -> (Vec<u8>, bool) {
     (bytes, false)
 }
 
-/// Puts together what the events say.
+/// Assembles a reply from its events.
 pub(super) fn heard(provider: Provider, bytes: &[u8]) -> Heard {
     let text = std::str::from_utf8(bytes).unwrap();
     let mut heard = Heard::default();
@@ -190,7 +190,7 @@ impl Heard {
         }
     }
 
-    /// The message with which a client hands the reply back.
+    /// The message with which a client sends the reply back.
     pub(super) fn message(&self, provider: Provider) -> Value {
         let arguments = |json: &str| -> Value { serde_json::from_str(json).unwrap_or(json!({})) };
         match provider {
@@ -224,7 +224,7 @@ impl Heard {
         }
     }
 
-    /// The messages that bring the results of all calls.
+    /// The messages with the results of all tool calls.
     pub(super) fn results(&self, provider: Provider, result: &str) -> Vec<Value> {
         let ids = self.calls.iter().map(|(id, ..)| id);
         match provider {

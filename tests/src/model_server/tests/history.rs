@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::client::{BOTH, ask, first, post, request, user};
 use crate::model_server::{ModelServer, Provider, Reply};
 
-/// A conversation up to the results of its first call, which is then answered or not.
+/// Returns a conversation up to the results of its first tool call.
 async fn after_a_call(model: &ModelServer, provider: Provider) -> Vec<Value> {
     let heard = ask(model, provider, &first(provider, "h")).await;
     let mut messages = vec![user("h"), heard.message(provider)];

@@ -9,7 +9,7 @@ use crate::model_server::{ModelServer, Provider, Reply};
 
 use Provider::{Anthropic, OpenAi};
 
-/// What a test does to a good request that hands back two calls and their results.
+/// A change to a valid request with two tool calls and their results.
 type Change = fn(&mut Value);
 
 const BOTH_FORMATS: [(&str, Change); 6] = [

@@ -9,7 +9,7 @@ use reqwest::header::{ACCEPT_ENCODING, HeaderMap, HeaderValue};
 use reqwest::{Client, Request, Response, Url, redirect};
 use shared::address::{AddressError, AddressPolicy, private_network};
 
-/// The words of an error that the model reads.
+/// The maximum length of an error cause that the model reads.
 const MAX_CAUSE_BYTES: usize = 500;
 
 /// The HTTP clients of tools and MCP connections.
@@ -20,15 +20,15 @@ pub struct WebClients {
     mcp: WebClient,
 }
 
-/// An HTTP client that connects to permitted addresses only. It follows no redirect and decodes nothing.
+/// An HTTP client that connects to permitted addresses only. It follows no redirects and decodes no content.
 pub struct WebClient {
     http: Client,
     policy: AddressPolicy,
 }
 
 impl WebClients {
-    /// `fetch` are private networks that the operator opened for what is fetched, `egress` those that
-    /// commands may reach.
+    /// Creates the clients. `fetch` are private networks that the operator opened for fetched URLs, `egress` those
+    /// that commands can reach.
     pub fn new(fetch: &[IpNet], egress: &[IpNet]) -> reqwest::Result<Self> {
         let opened: Arc<[IpNet]> = [fetch, egress].concat().into();
         Ok(Self {
@@ -37,15 +37,15 @@ impl WebClients {
         })
     }
 
-    /// The client for the MCP server at that URL, if its address is permitted. It requests no compression and decodes
-    /// nothing.
+    /// Returns the client for the MCP server at this URL, if its address is permitted. The client requests no
+    /// compression and decodes no content.
     pub fn mcp(&self, url: &Url) -> Result<Client, AddressError> {
         self.mcp.check(url)?;
         Ok(self.mcp.http.clone())
     }
 }
 
-/// Requests gzip. The caller decodes it, and counts the decoded bytes.
+/// Returns headers that request gzip. The caller decodes the content and counts the decoded bytes.
 fn packed() -> HeaderMap {
     HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("gzip"))])
 }
@@ -61,18 +61,18 @@ impl WebClient {
         Ok(Self { http, policy })
     }
 
-    /// Whether that URL is of the web and its address, if it names one, is permitted. Names are judged
-    /// when they are resolved.
+    /// Checks that this is a web URL and that its address, if it contains one, is permitted. Names are checked when
+    /// they are resolved.
     pub fn check(&self, url: &Url) -> Result<(), AddressError> {
         self.policy.permits_url(url)
     }
 
-    /// The builder of a request.
+    /// The underlying client, to build requests.
     pub fn http(&self) -> &Client {
         &self.http
     }
 
-    /// Sends a request. An error is for the model.
+    /// Sends a request. The error message is for the model.
     pub async fn send(&self, request: Request) -> Result<Response, String> {
         let host = request.url().host_str().unwrap_or_default().to_owned();
         let answer = self.http.execute(request).await;
@@ -80,7 +80,8 @@ impl WebClient {
     }
 }
 
-/// A refusal with the setting that lifts it, for the model. The address of a name is not told.
+/// Returns the message for a refused host, with the setting that permits it, for the model. It does not reveal the
+/// address of a name.
 pub fn not_public(host: &str) -> String {
     let address = host.trim_matches(['[', ']']).parse::<IpAddr>();
     let network = match address.map(private_network) {
@@ -89,12 +90,11 @@ pub fn not_public(host: &str) -> String {
         Err(_) => "and its network",
     };
     format!(
-        "{host} is refused: its address is not public, and is refused unless the operator starts the worker with \
-         --egress-allow {network}"
+        "{host} is refused: its address is not public; the operator can allow it with --egress-allow {network}"
     )
 }
 
-/// An error of a request as a sentence, without the URL, which may hold a secret.
+/// Describes a request error in one sentence, without the URL, which may contain a secret.
 pub fn explain(host: &str, error: reqwest::Error) -> String {
     let error = error.without_url();
     if AddressError::of(&error) == Some(&AddressError::NotPublic) {
@@ -108,7 +108,7 @@ pub fn explain(host: &str, error: reqwest::Error) -> String {
     let what = if error.is_connect() {
         "cannot be reached"
     } else {
-        "gave no proper answer"
+        "sent no valid response"
     };
     format!("{host} {what}: {told}")
 }

@@ -10,16 +10,16 @@ use reqwest::{Client, Url, redirect};
 use shared::address::{AddressError, AddressPolicy};
 
 const MAX_REDIRECTS: usize = 5;
-/// The largest file that is fetched.
+/// The maximum size of a fetched file.
 const MAX_BYTES: u64 = 1024 * 1024 * 1024;
-/// The longest silence in a body.
+/// The longest pause between two reads of a body.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// The longest that a file may take from the first byte sent to the last received, however steadily it comes.
+/// The longest time for a whole fetch, however steadily the data arrives.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 
-/// A file on its way.
+/// A file that is being fetched.
 pub struct Fetched {
-    /// The last segment of the URL that answered.
+    /// The last segment of the final URL.
     pub name: String,
     /// The body.
     pub chunks: BoxStream<'static, Result<Bytes, FetchError>>,
@@ -31,7 +31,7 @@ pub enum FetchError {
     /// The URL or its address is not permitted.
     #[error(transparent)]
     Address(#[from] AddressError),
-    /// The status is not one of success.
+    /// The status is not a success status.
     #[error("it answered with status {0}")]
     Status(u16),
     /// The file is larger than the limit.
@@ -41,7 +41,7 @@ pub enum FetchError {
     #[error("it redirects more than {MAX_REDIRECTS} times")]
     TooManyRedirects,
     /// The server was silent for too long, or the download took too long.
-    #[error("it is too slow: silent for {} s, or not done within {} s", READ_TIMEOUT.as_secs(), FETCH_TIMEOUT.as_secs())]
+    #[error("it is too slow: no data for {} s, or not finished within {} s", READ_TIMEOUT.as_secs(), FETCH_TIMEOUT.as_secs())]
     TooSlow,
     /// The connection failed.
     #[error("it did not answer")]
@@ -56,7 +56,7 @@ pub struct FetchClient {
 }
 
 impl FetchClient {
-    /// `allowed` are private networks that the operator opened.
+    /// Creates a client. `allowed` are private networks that the operator opened.
     pub fn new(allowed: &[IpNet]) -> reqwest::Result<Self> {
         let policy = AddressPolicy::new(allowed.into());
         let at_redirect = policy.clone();
@@ -78,7 +78,7 @@ impl FetchClient {
     }
 }
 
-/// Begins to fetch a URL; its status is good, its body still to come.
+/// Starts to fetch a URL. When it returns, the status was successful and the body is still to come.
 pub async fn get(client: &FetchClient, url: &str) -> Result<Fetched, FetchError> {
     let url: Url = url.parse().map_err(|_| AddressError::NotHttp)?;
     client.policy.permits_url(&url)?;
@@ -120,7 +120,7 @@ pub async fn get(client: &FetchClient, url: &str) -> Result<Fetched, FetchError>
     })
 }
 
-/// Our own refusal, which the client wraps, or a failure of the transport.
+/// Converts a client error, which is a wrapped refusal of the address policy or a failure of the transport.
 fn transport(error: reqwest::Error) -> FetchError {
     if let Some(refusal) = AddressError::of(&error) {
         return refusal.clone().into();
@@ -131,6 +131,6 @@ fn transport(error: reqwest::Error) -> FetchError {
     if error.is_timeout() && !error.is_connect() {
         return FetchError::TooSlow;
     }
-    // The URL may hold a secret in its query.
+    // The URL may contain a secret in its query.
     FetchError::Transport(error.without_url())
 }

@@ -8,7 +8,7 @@ use httparse::Header;
 use super::BodyFraming;
 use super::ProxyRequestError::{self, Malformed};
 
-/// What concerns the connection to us and not the one to the host.
+/// Headers that concern the connection to the proxy and not the one to the host.
 const HOP_BY_HOP: [&str; 6] = [
     "connection",
     "host",
@@ -17,14 +17,14 @@ const HOP_BY_HOP: [&str; 6] = [
     "trailer",
     "upgrade",
 ];
-/// What a client may not have taken away by naming it in `Connection`.
+/// Headers that a client cannot remove by listing them in `Connection`.
 const ESSENTIAL: [&str; 3] = ["content-length", "host", "transfer-encoding"];
 
-/// The headers of a request, as far as they matter here.
+/// The headers of a request that matter here.
 pub(super) struct Fields<'a> {
     host: Option<&'a str>,
     pub(super) body: BodyFraming,
-    /// Those for the host.
+    /// The headers for the host.
     kept: Vec<&'a Header<'a>>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// The host that was connected to must be the one that is asked.
+    /// Checks that the `Host` header names the host of the connection.
     pub(super) fn check_host(
         &self,
         host: &Destination,
@@ -62,7 +62,7 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// The head for the host. It is told to close the connection, so that no further request follows.
+    /// Returns the head for the host. It asks to close the connection, so that no further request follows.
     pub(super) fn rewritten(&self, line: String, host: &Destination, port: u16) -> Vec<u8> {
         let mut head = line.into_bytes();
         let place = match port {
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The names that `Connection` lists, in lower case: headers for this connection only.
+/// Returns the names that `Connection` lists, in lower case. These headers are for this connection only.
 fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, ProxyRequestError> {
     let names: Vec<String> = all(headers, "connection")
         .flat_map(|value| value.split(|byte| *byte == b','))
@@ -93,7 +93,7 @@ fn nominated(headers: &[Header<'_>]) -> Result<Vec<String>, ProxyRequestError> {
     Ok(names)
 }
 
-/// How the body ends, if there is but one answer to that.
+/// Returns how the body ends, if that is unambiguous.
 fn body(headers: &[Header<'_>], version: u8) -> Result<BodyFraming, ProxyRequestError> {
     let length = only(headers, "content-length")?;
     let coding = only(headers, "transfer-encoding")?;
@@ -114,7 +114,7 @@ fn body(headers: &[Header<'_>], version: u8) -> Result<BodyFraming, ProxyRequest
     }
 }
 
-/// The value of a header that may be there once.
+/// Returns the value of a header that may occur only once.
 fn only<'a>(headers: &'a [Header<'a>], name: &str) -> Result<Option<&'a str>, ProxyRequestError> {
     let mut values = all(headers, name);
     let value = values.next();

@@ -1,4 +1,4 @@
-//! Tests of the method CONNECT.
+//! Tests of the CONNECT method.
 
 use super::*;
 use crate::destination::Destination;
@@ -20,7 +20,7 @@ async fn a_tunnel_carries_bytes_both_ways_and_passes_on_the_end_of_one() {
     let way = Way::open("echo.test:7000", server.names("echo.test"));
     let mut client = tunnel(&way, "Echo.Test.:7000").await;
     client.write_all(b"ping").await.unwrap();
-    // The server answers only when it has seen this.
+    // The server answers only after this end.
     client.shutdown().await.unwrap();
     assert_eq!(read_all(&mut client).await, b"ping");
     assert_eq!(way.lookups(), ["echo.test:7000"]);
@@ -80,8 +80,7 @@ async fn a_name_that_stands_for_a_private_address_is_refused() {
     assert_eq!(
         way.egress.refused(),
         [
-            "inner.test:7000 (its address is not public, and is refused unless the operator starts the worker with \
-             --egress-allow 10.0.0.0/8)"
+            "inner.test:7000 (its address is not public; the operator can allow it with --egress-allow 10.0.0.0/8)"
         ]
     );
 }
@@ -105,7 +104,7 @@ async fn localhost_of_the_worker_is_not_public() {
     assert_eq!(denied, Denied::NotPublic(Some("127.0.0.0/8")));
 }
 
-/// The way of a job that may reach the public web, whose operator opened 127.0.0.0/8.
+/// Opens the egress of a job with access to the public web. The operator opened 127.0.0.0/8.
 fn public_way(server: SocketAddr) -> Way {
     let names = Names::default()
         .with("wiki.test", &[server])
@@ -134,16 +133,20 @@ async fn the_public_web_comes_with_the_networks_that_the_operator_opened() {
 #[tokio::test]
 async fn other_ports_of_public_hosts_and_other_private_networks_stay_closed() {
     let way = public_way(closed_port());
-    let private = "is refused: its address is not public, and is refused unless the operator starts the worker with";
+    let private =
+        "is refused: its address is not public; the operator can allow it with --egress-allow";
     for (place, words) in [
         (
             "public.test:7000",
             "This job may reach any public host on ports 80 and 443",
         ),
-        ("1.1.1.1:80", "an address is not accepted: name the host"),
+        (
+            "1.1.1.1:80",
+            "an IP address is not accepted: use a host name",
+        ),
         (
             "169.254.169.254:80",
-            "an address is not accepted: name the host",
+            "an IP address is not accepted: use a host name",
         ),
         ("other.test:80", private),
         ("other.test:7000", private),
@@ -161,7 +164,7 @@ async fn other_ports_of_public_hosts_and_other_private_networks_stay_closed() {
     let way = Way::open("web.test:80", Names::default());
     let answer = way.answer(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\n\r\n").await;
     assert!(
-        answer.contains("an address is not accepted"),
+        answer.contains("an IP address is not accepted"),
         "a job of named hosts: {answer}"
     );
 }
@@ -190,8 +193,8 @@ async fn a_host_that_cannot_be_reached_is_said_to_be_so() {
     let way = Way::open("*.test:7000", names);
     for (name, text) in [
         ("closed.test", "closed.test:7000 cannot be reached."),
-        ("empty.test", "empty.test is not known: it has no address."),
-        ("other.test", "other.test is not known: it has no address."),
+        ("empty.test", "empty.test cannot be resolved."),
+        ("other.test", "other.test cannot be resolved."),
     ] {
         let request = format!("CONNECT {name}:7000 HTTP/1.1\r\n\r\n");
         let answer = way.answer(request.as_bytes()).await;

@@ -99,8 +99,7 @@ async fn a_listener_of_a_host_that_is_private_hangs_up() {
     assert_eq!(
         way.egress.refused(),
         [
-            "mail.test:587 (its address is not public, and is refused unless the operator starts the worker with \
-             --egress-allow 192.168.0.0/16)"
+            "mail.test:587 (its address is not public; the operator can allow it with --egress-allow 192.168.0.0/16)"
         ]
     );
 }

@@ -3,8 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A way to `*.allowed.com` on which every name resolves, so that nothing but the rules refuses. What
-/// passes them is seen by its look-up, and goes where nobody listens.
+/// Opens egress to `*.allowed.com` with a resolver that knows every name, so that only the rules refuse. A destination
+/// that passes the rules is visible by its lookup, and nothing listens there.
 fn trap() -> Way {
     let address = closed_port();
     Way::with_resolver(
@@ -67,7 +67,7 @@ async fn no_way_to_write_a_host_leads_past_the_rules() {
         long.as_str(),
     ];
     for host in hosts {
-        // The one that is fine, to show that the rest is not refused for nothing.
+        // The only valid host, which shows that the others are not refused for another reason.
         let fine = host == "www.allowed.com.";
         let requests = [
             format!("CONNECT {host}:80 HTTP/1.1\r\n\r\n").into_bytes(),
@@ -98,7 +98,7 @@ async fn no_way_to_write_a_host_leads_past_the_rules() {
 
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     let raw = proptest::collection::vec(any::<u8>(), 0..120);
-    // Texts of the alphabet that parsers disagree on, around names that are allowed and not.
+    // Texts with characters that parsers disagree on, around allowed and refused names.
     let host = "(www\\.|evil\\.com)?[.@:%\\[\\]\0 a-z0-9]{0,6}(allowed\\.com|evil\\.com)[.:0-9@\\\\/ ]{0,5}";
     let connect = host.prop_map(|host| format!("CONNECT {host} HTTP/1.1\r\n\r\n").into_bytes());
     let get = (host, "[ -~\r\n]{0,40}").prop_map(|(host, header)| {

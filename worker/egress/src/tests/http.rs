@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// A server that answers the head of each request, and keeps all it was sent until the client ended.
+/// A server that answers each request and records everything that it receives.
 struct Web {
     address: SocketAddr,
     heard: Arc<Mutex<String>>,
@@ -10,7 +10,7 @@ struct Web {
 }
 
 impl Web {
-    /// It answers when it has seen `end`.
+    /// Starts a server that answers when it has received `end`.
     async fn start(end: &'static str) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -29,7 +29,7 @@ impl Web {
                     .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
                     .await
                     .unwrap();
-                // What comes after the request would be a request to someone else.
+                // Bytes after the request would be a request to another host.
                 let more = timeout(Duration::from_millis(100), client.read_to_end(&mut bytes));
                 let _ = more.await;
                 *keep.lock().unwrap() = String::from_utf8(bytes).unwrap();
@@ -47,7 +47,7 @@ impl Web {
     }
 }
 
-/// What the proxy answers to a client that waits for the answer before it ends.
+/// Returns the proxy's answer to a client that waits for it before it ends.
 async fn ask(way: &Way, request: &str) -> String {
     let mut client = way.proxy().await;
     client.write_all(request.as_bytes()).await.unwrap();
@@ -63,7 +63,7 @@ async fn a_request_is_rewritten_for_the_host_and_the_connection_ends_with_it() {
         GET http://web.test/ HTTP/1.1\r\nHost: evil.test\r\n\r\n";
     let answer = ask(&way, request).await;
     assert!(answer.ends_with("\r\n\r\nhi"), "{answer}");
-    let heard = timeout(PATIENCE, async {
+    let heard = timeout(TIMEOUT, async {
         loop {
             let heard = server.heard.lock().unwrap().clone();
             if !heard.is_empty() {
@@ -122,7 +122,7 @@ async fn the_answer_to_a_malformed_request_says_what_is_wrong() {
         (
             "CONNECT 169.254.169.254:80 HTTP/1.1\r\n\r\n",
             "403",
-            "169.254.169.254:80 is refused: an address is not accepted: name the host. This job may reach any public host",
+            "169.254.169.254:80 is refused: an IP address is not accepted: use a host name. This job may reach any public host",
         ),
     ] {
         let answer = ask_bytes(&way, request).await;
@@ -136,7 +136,7 @@ async fn the_answer_to_a_malformed_request_says_what_is_wrong() {
     assert!(way.lookups().is_empty());
 }
 
-/// Like `ask`, but the client may be told before it has said all.
+/// Like `ask`, but the proxy may answer before the client has sent everything.
 async fn ask_bytes(way: &Way, request: &str) -> String {
     let mut client = way.proxy().await;
     let _ = client.write_all(request.as_bytes()).await;

@@ -27,7 +27,7 @@ async fn a_connection_without_a_byte_is_cut_and_one_with_some_is_not() {
         tokio::time::sleep(SHORT * 2).await;
         client.write_all(b"x").await.unwrap();
     }
-    let error = timeout(PATIENCE, client.read_u8()).await.unwrap();
+    let error = timeout(TIMEOUT, client.read_u8()).await.unwrap();
     assert_eq!(
         error.unwrap_err().kind(),
         io::ErrorKind::ConnectionReset,
@@ -55,7 +55,7 @@ async fn who_does_not_say_where_to_go_is_cut_off() {
         client.write_all(said).await.unwrap();
         read_all(&mut client).await;
     }
-    // A tunnel for TLS in which nobody begins.
+    // A tunnel for TLS in which the client does not complete its hello.
     let mut client = way.proxy().await;
     let request = b"CONNECT echo.test:443 HTTP/1.1\r\n\r\n\x16\x03";
     client.write_all(request).await.unwrap();
@@ -91,7 +91,7 @@ async fn every_connection_ends_with_the_way() {
     serving.shutdown().await;
     assert_eq!(read_all(&mut client).await, b"");
     // The server sees the end as well.
-    let ended = timeout(PATIENCE, async {
+    let ended = timeout(TIMEOUT, async {
         while server.heard().is_empty() {
             tokio::task::yield_now().await;
         }

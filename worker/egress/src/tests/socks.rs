@@ -14,7 +14,7 @@ fn named(name: &[u8]) -> Vec<u8> {
     [&[u8::try_from(name.len()).unwrap()], name].concat()
 }
 
-/// The reply to a request, after the choice of the method.
+/// Returns the reply to a request, after the selection of the method.
 async fn reply(way: &Way, said: &[u8]) -> Vec<u8> {
     let mut client = way.proxy().await;
     client.write_all(said).await.unwrap();

@@ -1,10 +1,10 @@
-//! The events of the Messages API, as far as we read them.
+//! The events of the Messages API, as far as they are used.
 
 use serde::Deserialize;
 use serde_json::Value;
 use shared::message::Tokens;
 
-/// One event. The documentation says to ignore unknown ones.
+/// One event. The documentation says to ignore unknown events.
 #[derive(Deserialize)]
 #[serde(rename = "Event", tag = "type", rename_all = "snake_case")]
 pub(super) enum AnthropicEvent {
@@ -59,11 +59,11 @@ pub(super) enum Start {
     },
     RedactedThinking,
     ToolUse {
-        /// Some proxies have none.
+        /// Missing in the events of some proxies.
         #[serde(default)]
         id: String,
         name: String,
-        /// Empty, but for proxies that do not stream it.
+        /// Empty, except for proxies that do not stream it.
         #[serde(default)]
         input: Value,
     },
@@ -87,7 +87,7 @@ pub(super) enum AnthropicDelta {
     Other,
 }
 
-/// Running totals; each may be absent, null or, with proxies, zero until the end.
+/// Running totals. Each may be absent or null, or with proxies zero until the end.
 #[derive(Default, Deserialize)]
 pub(super) struct AnthropicUsage {
     input_tokens: Option<u64>,
@@ -97,7 +97,7 @@ pub(super) struct AnthropicUsage {
 }
 
 impl AnthropicUsage {
-    /// Takes over later totals.
+    /// Updates the totals with later ones.
     pub(super) fn update(&mut self, later: Option<Self>) {
         let Some(later) = later else { return };
         self.input_tokens = self.input_tokens.max(later.input_tokens);
@@ -110,7 +110,7 @@ impl AnthropicUsage {
             .max(later.cache_creation_input_tokens);
     }
 
-    /// In our terms, where cached tokens are part of the input.
+    /// Returns the token counts, in which cached tokens are part of the input.
     pub(super) fn tokens(&self) -> Tokens {
         let cache_read_tokens = self.cache_read_input_tokens.unwrap_or_default();
         let cache_write_tokens = self.cache_creation_input_tokens.unwrap_or_default();
@@ -121,7 +121,7 @@ impl AnthropicUsage {
             output_tokens: self.output_tokens.unwrap_or_default(),
             cache_read_tokens,
             cache_write_tokens,
-            // Counted as output and not told apart.
+            // Counted as output and not reported separately.
             reasoning_tokens: 0,
             cost_usd: None,
         }

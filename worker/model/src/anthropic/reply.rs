@@ -12,18 +12,18 @@ use crate::name::ToolNames;
 use crate::reply::{Fold, shown};
 use crate::{ModelError, ModelEvent, ModelMessage, arguments, failure, surrogate};
 
-/// A reply in the making.
+/// An incomplete reply.
 pub(super) struct AnthropicReply {
     names: ToolNames,
     name: String,
     ids: CallIds,
-    /// By the index that the provider gave, in the order of arrival.
+    /// By the provider's index, in the order of arrival.
     drafts: Vec<(u64, AnthropicDraft)>,
     stop_reason: Option<String>,
     usage: AnthropicUsage,
 }
 
-/// A block in the making.
+/// An incomplete block.
 enum AnthropicDraft {
     Text(String),
     Thinking {
@@ -37,12 +37,12 @@ enum AnthropicDraft {
         input: Value,
         json: String,
     },
-    /// A kind that we neither asked for nor know.
+    /// An unknown kind that was not requested.
     Unknown,
 }
 
 impl AnthropicReply {
-    /// An empty reply of the model called `name` to `messages`.
+    /// Creates an empty reply of the model `name` to `messages`.
     pub(super) fn new(names: ToolNames, name: String, messages: &[ModelMessage]) -> Self {
         Self {
             names,
@@ -94,7 +94,7 @@ impl AnthropicReply {
         let draft = self.drafts.iter_mut().rev().find(|(at, _)| *at == index);
         let Some((_, draft)) = draft else {
             return Err(ModelError::Protocol(format!(
-                "a delta for block {index}, which never began"
+                "a delta for block {index}, which has not started"
             )));
         };
         match (draft, delta) {
@@ -149,7 +149,7 @@ impl AnthropicReply {
         }
     }
 
-    /// The finished block. Only the last of a reply can have been cut.
+    /// Returns the complete block. Only the last block of a reply can have been cut.
     fn block(
         &mut self,
         draft: AnthropicDraft,
@@ -164,7 +164,7 @@ impl AnthropicReply {
                 if !signature.is_empty() {
                     form["signature"] = signature.into();
                 }
-                // The API refuses a thought that was cut; other servers of this format sign none.
+                // The API rejects a thought that was cut. Other servers of this format do not sign thoughts.
                 let is_whole = form.get("signature").is_some() || !is_last;
                 let provider = is_whole.then_some(form);
                 Some(Block::Reasoning { text, provider })

@@ -8,9 +8,9 @@ use crate::media::{AcceptedMedia, MediaForm};
 use crate::name::ToolNames;
 use crate::{Media, ModelMessage, ModelRequest, Part, RenderContext, ToolResult, ToolSpec};
 
-/// The number of user messages at the end that carry a cache marker: the last writes the cache, the one before
-/// finds what the call before has written. With those of the tools and of the system prompt, which
-/// other jobs may share, these are the four that the API allows.
+/// The number of user messages at the end that carry a cache marker. The last one writes the cache, and the one
+/// before finds the cache of the previous call. With the markers of the tools and the system prompt, which other jobs
+/// may share, these are the four that the API allows.
 const MARKED_MESSAGES: usize = 2;
 
 /// Renders the body of the request.
@@ -54,7 +54,7 @@ fn messages(messages: &[ModelMessage], to: &RenderContext<'_>) -> Vec<Value> {
             ModelMessage::User(parts) => ("user", user(parts, &ids, to.takes)),
             ModelMessage::Assistant(message) => ("assistant", assistant(message, &ids, to)),
         };
-        // The API refuses a message without content; the neighbours of a missing one become one.
+        // The API rejects a message without content. The neighbours of a missing message are merged.
         match rendered.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last["role"] == role => {
@@ -80,7 +80,7 @@ fn messages(messages: &[ModelMessage], to: &RenderContext<'_>) -> Vec<Value> {
     rendered
 }
 
-/// Results come first, or the API misses them.
+/// Renders a user message. Results come first, because otherwise the API does not find them.
 fn user(parts: &[Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(tool_result(result, ids, takes)),
@@ -94,7 +94,7 @@ fn user(parts: &[Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     results.chain(others).collect()
 }
 
-/// The blocks of a reply, handed back; none if only thoughts were left, which the API refuses.
+/// Renders a reply of the model. Returns no blocks if only thoughts are left, because the API rejects such a message.
 fn assistant(message: &AssistantMessage, ids: &WireIds<'_>, to: &RenderContext<'_>) -> Vec<Value> {
     let is_own = message.model == to.name;
     let blocks = message.content.iter().filter_map(|block| match block {
@@ -137,7 +137,7 @@ fn tool_result(result: &ToolResult, ids: &WireIds<'_>, takes: AcceptedMedia) -> 
     block
 }
 
-/// The API refuses blank text.
+/// Returns a text block, or `None` for a blank text, which the API rejects.
 fn text_block(text: &str) -> Option<Value> {
     (!is_blank(text)).then(|| json!({ "type": "text", "text": text }))
 }

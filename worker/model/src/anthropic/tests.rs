@@ -30,7 +30,7 @@ fn model(base_url: &str) -> Anthropic {
     )
 }
 
-/// Asks and tells what came: deltas, then the text of the completed message or the error.
+/// Sends a request. Returns the deltas, and the text of the completed message or the error.
 async fn ask(model: &Anthropic, with_retries: bool) -> (Vec<String>, Result<String, ModelError>) {
     let messages = [ModelMessage::User(vec![Part::Text("hi".into())])];
     let request = ModelRequest {

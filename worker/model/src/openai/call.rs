@@ -1,4 +1,4 @@
-//! Calls in the making, put together from pieces that not every server numbers.
+//! Incomplete calls, assembled from pieces that some servers do not number.
 
 use serde_json::{Map, Value};
 use shared::message::ToolCall;
@@ -8,7 +8,7 @@ use crate::arguments;
 use crate::call_id::CallIds;
 use crate::name::ToolNames;
 
-/// The calls of one reply in order.
+/// The calls of one reply, in order.
 #[derive(Default)]
 pub(super) struct Calls {
     drafts: Vec<CallDraft>,
@@ -24,12 +24,12 @@ struct CallDraft {
 }
 
 impl Calls {
-    /// The number of calls.
+    /// Returns the number of calls.
     pub(super) fn len(&self) -> usize {
         self.drafts.len()
     }
 
-    /// Takes a piece, which may begin another call.
+    /// Adds a piece, which may start another call.
     pub(super) fn take(&mut self, delta: CallDelta) {
         let function = delta.function.unwrap_or_default();
         let id = delta.id.unwrap_or_default();
@@ -51,7 +51,7 @@ impl Calls {
         if draft.id.is_empty() {
             draft.id = id;
         }
-        // Some servers repeat the name in each piece, others could send it in pieces.
+        // Some servers repeat the name in each piece. Others may send it in pieces.
         if draft.name != name {
             draft.name.push_str(&name);
         }
@@ -59,7 +59,7 @@ impl Calls {
         draft.extra_content = delta.extra_content.or(draft.extra_content.take());
     }
 
-    /// The call that a piece belongs to; none if it begins one.
+    /// Returns the position of the call to which a piece belongs, or `None` if the piece starts a new call.
     fn position(&self, index: Option<u64>, id: &str, name: &str, arguments: &str) -> Option<usize> {
         let last = self.drafts.len().checked_sub(1);
         if index.is_some() {
@@ -74,8 +74,8 @@ impl Calls {
         named.or(if name.is_empty() { last } else { None })
     }
 
-    /// The finished calls, each with what else the server wants back with it. `cut` says that the
-    /// reply reached its cap.
+    /// Returns the complete calls, each with the extra content that the server requires back. `cut` means that
+    /// the reply reached its cap.
     pub(super) fn finish(
         self,
         names: &ToolNames,
@@ -102,8 +102,8 @@ impl Calls {
 }
 
 impl CallDraft {
-    /// Whether a named piece with the same index begins another call all the same: some servers
-    /// number every whole call 0.
+    /// Whether a named piece with the same index starts another call nevertheless. Some servers
+    /// number every complete call 0.
     fn is_followed_by(&self, id: &str, name: &str, arguments: &str) -> bool {
         if name.is_empty() || self.name.is_empty() {
             return false;

@@ -1,11 +1,11 @@
-//! The chunks of a Chat Completions stream, read with the leniency that its many servers need.
+//! The chunks of a Chat Completions stream, parsed with the leniency that its many servers need.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use shared::message::Tokens;
 
-/// One chunk; the last may have a usage and no choices.
+/// One chunk. The last one may have a usage and no choices.
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     pub(super) choices: Option<Vec<Choice>>,
@@ -13,11 +13,11 @@ pub(super) struct Chunk {
     pub(super) usage: Option<OpenAiUsage>,
 }
 
-/// The only choice, as we ask for one.
+/// The only choice, because the request asks for one.
 #[derive(Deserialize)]
 pub(super) struct Choice {
     pub(super) delta: Option<Delta>,
-    /// In place of `delta` where a server does not stream.
+    /// Replaces `delta` if a server does not stream.
     pub(super) message: Option<Delta>,
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) finish_reason: Option<String>,
@@ -29,13 +29,13 @@ pub(super) struct Delta {
     pub(super) content: Option<Content>,
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) refusal: Option<String>,
-    /// DeepSeek, vLLM and others.
+    /// Sent by DeepSeek, vLLM and others.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning_content: Option<String>,
-    /// OpenRouter, Groq, Ollama and newer vLLM.
+    /// Sent by OpenRouter, Groq, Ollama and newer vLLM.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning: Option<String>,
-    /// OpenRouter: the thoughts with their signatures.
+    /// Sent by OpenRouter: the thoughts with their signatures.
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) reasoning_details: Option<Vec<Value>>,
     pub(super) tool_calls: Option<Vec<CallDelta>>,
@@ -58,7 +58,7 @@ pub(super) struct ContentPart {
     pub(super) thinking: Option<Vec<ContentPart>>,
 }
 
-/// A piece of a call, or a whole one; everything may be missing.
+/// A piece of a call, or a complete call. Everything may be missing.
 #[derive(Default, Deserialize)]
 pub(super) struct CallDelta {
     #[serde(default, deserialize_with = "if_readable")]
@@ -66,16 +66,16 @@ pub(super) struct CallDelta {
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) id: Option<String>,
     pub(super) function: Option<Function>,
-    /// Gemini's thought signature, wanted back with the call.
+    /// Gemini's thought signature, which must be sent back with the call.
     pub(super) extra_content: Option<Value>,
 }
 
-/// A piece of name and arguments.
+/// A piece of the name and the arguments.
 #[derive(Default, Deserialize)]
 pub(super) struct Function {
     #[serde(default, deserialize_with = "if_readable")]
     pub(super) name: Option<String>,
-    /// Text in JSON; some servers send the object itself.
+    /// JSON in a string. Some servers send the object itself.
     pub(super) arguments: Option<Value>,
 }
 
@@ -94,7 +94,7 @@ pub(super) struct OpenAiUsage {
 #[derive(Default, Deserialize)]
 struct PromptDetails {
     cached_tokens: Option<u64>,
-    /// OpenRouter.
+    /// Sent by OpenRouter.
     cache_write_tokens: Option<u64>,
 }
 
@@ -103,7 +103,7 @@ struct CompletionDetails {
     reasoning_tokens: Option<u64>,
 }
 
-/// Leaves out values of an unexpected type: no reply is lost for them.
+/// Ignores values of an unexpected type, so that no reply is lost because of them.
 fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     deserializer: D,
 ) -> Result<Option<T>, D::Error> {
@@ -111,7 +111,7 @@ fn if_readable<'de, D: Deserializer<'de>, T: DeserializeOwned>(
 }
 
 impl OpenAiUsage {
-    /// In our terms, where thinking is part of the output: xAI and Gemini count it in the total only.
+    /// Returns the token counts, in which thinking is part of the output. xAI and Gemini count it only in the total.
     pub(super) fn tokens(&self) -> Tokens {
         let input_tokens = self.prompt_tokens.unwrap_or_default();
         let completion = self.completion_tokens.unwrap_or_default();

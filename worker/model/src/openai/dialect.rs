@@ -8,32 +8,33 @@ use crate::strict_schema;
 use crate::vendor;
 use crate::{ModelError, ModelMessage};
 
-/// The files that the format has parts for.
+/// The kinds of files that the format supports.
 const TAKES: [MediaKind; 3] = [MediaKind::Image, MediaKind::Pdf, MediaKind::Audio];
 
-/// The hosts of those that made the format.
+/// The hosts of the vendors that defined the format.
 const VENDORS: [&str; 2] = ["openai.com", "azure.com"];
 
 /// The features and limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Dialect {
-    /// OpenAI's newer models refuse `max_tokens`, which is all that many other servers know. Some
-    /// refuse both at once.
+    /// The name of the cap. OpenAI's newer models reject `max_tokens`, which is the only name that many other servers
+    /// accept. Some servers reject a request with both.
     cap_field: CapField,
-    /// Whether the other name may be tried.
+    /// Whether the name is certain, so that the other name is not tried.
     cap_field_is_sure: bool,
-    /// `stream_options` asks for the usage, which some servers send anyway.
+    /// Whether to request the usage with `stream_options`. Some servers send it anyway.
     stream_options: bool,
-    /// Whether the last message can be given a schema.
+    /// Whether the last message can be constrained to a schema.
     pub(super) structured_output: bool,
-    /// Thoughts go back in the fields in which they came: some servers insist, others refuse it.
+    /// Whether thoughts are sent back in the fields in which they arrived. Some servers require
+    /// that, and others reject it.
     pub(super) thoughts: bool,
-    /// The files that the model looks at itself.
+    /// The kinds of files that the model accepts.
     pub(super) takes: AcceptedMedia,
 }
 
 impl Dialect {
-    /// The dialect to expect of a provider.
+    /// Returns the expected dialect of a provider.
     pub(super) fn of(provider: &Provider) -> Self {
         Self {
             cap_field: provider
@@ -47,7 +48,7 @@ impl Dialect {
         }
     }
 
-    /// Puts the parameters into the body of a request.
+    /// Adds the parameters to the body of a request.
     pub(super) fn apply(self, body: &mut Value, max_tokens: u32) {
         let field = match self.cap_field {
             CapField::MaxTokens => "max_tokens",
@@ -59,8 +60,8 @@ impl Dialect {
         }
     }
 
-    /// The dialect that a refusal asks for, if it names a parameter or a file. Each answer changes what
-    /// can be changed only once, so asking until there is no other ends.
+    /// Returns the dialect that a refusal requires, if it names a parameter or a file. Each part of the dialect
+    /// changes at most once, so a loop of corrected requests ends.
     pub(super) fn corrected(self, error: &ModelError, messages: &[ModelMessage]) -> Option<Self> {
         if let ModelError::Refused {
             status: 400 | 422,
@@ -75,7 +76,7 @@ impl Dialect {
     }
 
     fn without_parameter(self, refusal: &str) -> Option<Self> {
-        // Either of the names may be the one that is refused or the one that is wanted.
+        // Either name may be the rejected one or the required one.
         if !self.cap_field_is_sure && refusal.contains("max_completion_tokens") {
             return Some(Self {
                 cap_field: match self.cap_field {
@@ -98,7 +99,7 @@ impl Dialect {
                 ..self
             });
         }
-        // A server that misses thoughts would not be helped.
+        // For a server that reports missing thoughts, leaving them out would not help.
         let is_refused =
             refusal.contains("reasoning") && !refusal.to_lowercase().contains("missing");
         (self.thoughts && is_refused).then_some(Self {

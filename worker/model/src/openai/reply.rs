@@ -14,7 +14,7 @@ use crate::name::ToolNames;
 use crate::reply::Fold;
 use crate::{ModelError, ModelEvent, ModelMessage, failure, surrogate};
 
-/// A reply in the making.
+/// An incomplete reply.
 pub(super) struct ChatReply {
     names: ToolNames,
     name: String,
@@ -28,7 +28,7 @@ pub(super) struct ChatReply {
     usage: Tokens,
 }
 
-/// A block in the making.
+/// An incomplete block.
 enum OpenAiDraft {
     Text(String),
     Reasoning(String),
@@ -37,7 +37,7 @@ enum OpenAiDraft {
 }
 
 impl ChatReply {
-    /// An empty reply of the model called `name` to `messages`.
+    /// Creates an empty reply of the model `name` to `messages`.
     pub(super) fn new(names: ToolNames, name: String, messages: &[ModelMessage]) -> Self {
         Self {
             names,
@@ -139,7 +139,7 @@ impl ChatReply {
         }
     }
 
-    /// The blocks; the first thought holds what the server wants back of all.
+    /// Returns the blocks. The first thought contains everything that the server requires back.
     fn blocks(&mut self, calls: Vec<(ToolCall, Option<Value>)>) -> Vec<Block> {
         let drafts = std::mem::take(&mut self.drafts);
         let thoughts = drafts.iter().filter_map(|draft| match draft {
@@ -177,7 +177,7 @@ impl ChatReply {
             Some("content_filter") => StopReason::Refusal,
             Some("length" | "max_tokens") => StopReason::MaxTokens,
             Some("tool_calls" | "function_call") => StopReason::ToolUse,
-            // Some servers say `stop` with calls, too, or nothing.
+            // With calls, some servers send `stop` or nothing.
             Some("stop") | None if self.calls.len() > 0 => StopReason::ToolUse,
             Some("stop") | None => StopReason::EndTurn,
             Some(_) => StopReason::Other,
@@ -212,7 +212,7 @@ impl Fold for ChatReply {
         Ok(())
     }
 
-    /// `[DONE]` and usage may be missing; a reason to stop may not.
+    /// `[DONE]` and the usage may be missing, but the finish reason may not.
     fn end(&mut self) -> Result<AssistantMessage, ModelError> {
         if self.finish_reason.is_some() {
             Ok(self.complete())
@@ -222,7 +222,7 @@ impl Fold for ChatReply {
     }
 }
 
-/// The error that a chunk carries, or is, as with older vLLM.
+/// Returns the error that a chunk contains. With older vLLM, the chunk itself is the error.
 fn error_in(chunk: &Value) -> Option<&Value> {
     let whole = (chunk["object"] == "error").then_some(chunk);
     chunk

@@ -35,8 +35,8 @@ pub(super) fn render(
     body
 }
 
-/// The messages; what lies between two replies becomes one message of the user, as some servers
-/// refuse two in a row.
+/// Renders the messages. Everything between two replies becomes one user message, because some
+/// servers reject two in a row.
 fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect) -> Vec<Value> {
     let ids = WireIds::of(request.messages, to.name);
     let mut rendered = Vec::new();
@@ -59,8 +59,8 @@ fn messages(request: &ModelRequest<'_>, to: &RenderContext<'_>, dialect: Dialect
     rendered
 }
 
-/// Results must directly follow the message with the calls, so they precede all else. They are text
-/// alone, so their images come after them, in the message of the user.
+/// Renders the parts of one side. Results come first, because they must directly follow the message with the calls.
+/// They contain only text, so their images follow in the user message.
 fn our_side(parts: &[&Part], ids: &WireIds<'_>, takes: AcceptedMedia) -> Vec<Value> {
     let results = parts.iter().filter_map(|part| match part {
         Part::ToolResult(result) => Some(json!({
@@ -84,7 +84,7 @@ fn tool(spec: &ToolSpec, names: &ToolNames) -> Value {
     })
 }
 
-/// There is no field for failure, so the text has to say it.
+/// Returns the text of a result. There is no field for failure, so the text states it.
 fn result_text(result: &ToolResult) -> String {
     let says_so = result
         .text
@@ -111,7 +111,7 @@ fn user(parts: &[&Part], takes: AcceptedMedia) -> Option<Value> {
     if content.is_empty() {
         return None;
     }
-    // Not every server takes a list, so text alone goes as a string.
+    // Some servers do not accept a list, so text alone is sent as a string.
     let texts: Option<Vec<&str>> = content
         .iter()
         .map(|part| part.get("text")?.as_str())
@@ -120,7 +120,7 @@ fn user(parts: &[&Part], takes: AcceptedMedia) -> Option<Value> {
     Some(json!({ "role": "user", "content": content }))
 }
 
-/// The reply, handed back; nothing if it said nothing, which some servers refuse.
+/// Renders a reply of the model. Returns `None` for an empty reply, which some servers reject.
 fn assistant(
     message: &AssistantMessage,
     ids: &WireIds<'_>,
@@ -128,7 +128,7 @@ fn assistant(
     dialect: Dialect,
 ) -> Option<Value> {
     let is_own = message.model == to.name;
-    // Its own text was one string before thoughts and calls were taken out of it.
+    // The model's own text was one string before thoughts and calls were extracted from it.
     let text = message.text_with(if is_own { "" } else { "\n\n" });
     let calls = message.tool_calls();
     let calls: Vec<Value> = calls.map(|call| tool_call(call, ids, to.names)).collect();
@@ -156,7 +156,7 @@ fn tool_call(call: &ToolCall, ids: &WireIds<'_>, names: &ToolNames) -> Value {
     })
 }
 
-/// The images of a result, each after a text that says whence it comes.
+/// Returns the images of a result, each after a text that names its origin.
 fn result_images(result: &ToolResult, takes: AcceptedMedia) -> Vec<Value> {
     let images = result.images.iter();
     let parts = images.flat_map(|image| match image.form(takes) {

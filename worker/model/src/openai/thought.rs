@@ -1,24 +1,24 @@
-//! Thoughts of servers that want them back, kept in `Block::Reasoning`.
+//! Thoughts that servers require back, stored in `Block::Reasoning`.
 //!
-//! There is no standard for this: DeepSeek refuses calls whose `reasoning_content` is missing,
-//! OpenRouter wants `reasoning_details` and Gemini the `extra_content` of each call.
+//! There is no standard for this: DeepSeek rejects calls without `reasoning_content`, OpenRouter requires
+//! `reasoning_details`, and Gemini the `extra_content` of each call.
 
 use serde_json::{Map, Value, json};
 use shared::message::Block;
 
-/// The fields of a message in which servers send thoughts, and take them back.
+/// The fields of a message in which servers send thoughts and accept them back.
 const FIELDS: [&str; 3] = ["reasoning_content", "reasoning", "reasoning_details"];
 
-/// The parts of the thoughts of one reply beside their text.
+/// The parts of the thoughts of one reply, except their text.
 #[derive(Default)]
 pub(super) struct Thought {
-    /// The field in which the text came.
+    /// The field in which the text arrived.
     pub(super) field: Option<&'static str>,
     details: Vec<Value>,
 }
 
 impl Thought {
-    /// Takes the details of a chunk; pieces of one text become one again.
+    /// Adds the details of a chunk. Pieces of one text are joined.
     pub(super) fn take_details(&mut self, details: Vec<Value>) {
         for detail in details {
             let last = self.details.last_mut();
@@ -29,7 +29,7 @@ impl Thought {
         }
     }
 
-    /// The form to hand back: of the text, the details and the extra content by call.
+    /// Returns the form to send back, with the text, the details, and the extra content by call.
     pub(super) fn finish(self, text: &str, extra_content: Map<String, Value>) -> Option<Value> {
         let mut form = Map::new();
         if !self.details.is_empty() {
@@ -61,7 +61,7 @@ fn append(last: &mut Value, detail: &Value) {
     }
 }
 
-/// Puts the thoughts of a reply back where they came from; forms of other providers stay out.
+/// Copies the thoughts of a reply to the fields from which they came. Forms of other providers are left out.
 pub(super) fn hand_back(blocks: &[Block], message: &mut Value) {
     let forms = blocks.iter().filter_map(|block| match block {
         Block::Reasoning { provider, .. } => provider.as_ref(),

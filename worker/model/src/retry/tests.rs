@@ -10,7 +10,7 @@ use super::*;
 
 type Items = Vec<Result<ModelEvent, ModelError>>;
 
-/// A model that replies from a script, and remembers when it was asked.
+/// A model that replies from a script, and records the times of its calls.
 struct Scripted {
     replies: Mutex<VecDeque<Items>>,
     asked_at: Mutex<Vec<Instant>>,
@@ -98,13 +98,13 @@ fn refused() -> Result<ModelEvent, ModelError> {
 #[tokio::test(start_paused = true)]
 async fn nothing_is_shown_twice_whatever_the_next_try_says() {
     let cases = [
-        // The same again, cut elsewhere.
+        // The same text again, cut elsewhere.
         (
             vec![text("Hel"), text("lo")],
             vec![text("H"), text("ello, w"), text("orld")],
             vec!["Hello", ", world"],
         ),
-        // Other words: silence until the end.
+        // Another text: no output until the end.
         (
             vec![text("Hello")],
             vec![text("Help"), text("Hello, all")],
@@ -118,7 +118,7 @@ async fn nothing_is_shown_twice_whatever_the_next_try_says() {
             vec![thought("ah"), text("Hi"), text(" you")],
             vec!["hm", "Hi", " you"],
         ),
-        // Less than before.
+        // Less text than before.
         (vec![text("Hello")], vec![text("Hell")], vec!["Hello"]),
         // Nothing was shown before.
         (vec![], vec![text("Hi")], vec!["Hi"]),

@@ -1,4 +1,4 @@
-//! Version 1: a hierarchy for each controller, in which a process that may write to a cgroup can make others below it.
+//! Cgroups version 1: one hierarchy per controller. A process that can write to a cgroup can create others below it.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::{COMMAND, CgroupDirectories, SPARE_PROCESSES};
 use crate::spec::SandboxLimits;
 
-/// The worker's own cgroups, if it may make others in them.
+/// Returns the worker's own cgroups, if it can create others in them.
 pub(super) fn take() -> io::Result<CgroupDirectories> {
     let cgroups = fs::read_to_string("/proc/self/cgroup")?;
     let mounts = fs::read_to_string("/proc/self/mountinfo")?;
@@ -18,7 +18,7 @@ pub(super) fn take() -> io::Result<CgroupDirectories> {
         memory: find("memory")?,
         pids: find("pids")?,
     };
-    // Root may not everywhere where it seems so: engines mount these read-only in containers.
+    // Being root is not enough: container engines mount these hierarchies read-only.
     let trial = directories.child(&format!("{COMMAND}{}-trial", std::process::id()));
     let tried = try_limits(&trial);
     for directory in trial.all() {
@@ -34,7 +34,7 @@ fn try_limits(trial: &CgroupDirectories) -> io::Result<()> {
     limit(trial, &SandboxLimits::DEFAULT)
 }
 
-/// Has the kernel keep a sandbox's limits. Swap counts, where the kernel counts it.
+/// Makes the kernel enforce a sandbox's limits. Swap counts if the kernel accounts for it.
 pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> io::Result<()> {
     let bytes = limits.memory_bytes.to_string();
     fs::write(directories.memory.join("memory.limit_in_bytes"), &bytes)?;
@@ -46,7 +46,8 @@ pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> 
     fs::write(directories.pids.join("pids.max"), processes.to_string())
 }
 
-/// The path of the cgroup of this process for that controller, in the words of cgroups(7) and proc_pid_mountinfo(5).
+/// Returns the path of this process's cgroup for a controller. Parses the formats of cgroups(7) and
+/// proc_pid_mountinfo(5).
 fn own(cgroups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
     let has = |list: &str| list.split(',').any(|it| it == controller);
     let path = cgroups.lines().find_map(|line| {
@@ -60,7 +61,7 @@ fn own(cgroups: &str, mounts: &str, controller: &str) -> Option<PathBuf> {
         let (root, mount) = (place.next()?, place.next()?);
         let mut kind = kind.split(' ');
         let is_it = kind.next()? == "cgroup" && has(kind.nth(1)?);
-        // A container sees its own part of the hierarchy as the whole.
+        // A container sees its own part of the hierarchy as the root.
         let below = Path::new(path).strip_prefix(root).ok()?;
         is_it.then(|| Path::new(mount).join(below))
     })

@@ -1,4 +1,4 @@
-//! Version 2: one hierarchy, of which a subtree is delegated to the worker.
+//! Cgroups version 2: one hierarchy with a subtree that is delegated to the worker.
 
 use std::fs;
 use std::io;
@@ -12,19 +12,20 @@ use crate::spec::SandboxLimits;
 
 const MOUNT: &str = "/sys/fs/cgroup";
 const CONTROLLERS: [&str; 3] = ["cpu", "memory", "pids"];
-/// The cgroup of the subtree's processes that are no command's: only the leaves of a subtree have any.
+/// The cgroup of all processes in the subtree that belong to no command. Only the leaves of a subtree can contain
+/// processes.
 const LEAF: &str = "skillet";
-/// Their share of busy processors: that of ten commands.
+/// The CPU weight of the leaf: as much as ten commands.
 const LEAF_WEIGHT: &str = "1000";
-/// The attributes by which systemd marks cgroups that it leaves to others: the first since version 251, the second, for
-/// root, before.
+/// The attributes with which systemd marks delegated cgroups: the first one since version 251, the second one before
+/// and only for root.
 const DELEGATED: [&str; 2] = ["user.delegate", "trusted.delegate"];
-/// Rounds in which processes that are being made while others are moved are caught.
+/// Attempts to move all processes, because new ones can start during a move.
 const MOVES: u32 = 10;
-/// Processor time of a command in each 100 ms, in microseconds: two cores.
+/// CPU time of a command per 100 ms, in microseconds: two cores.
 const CPU_MAX: &str = "200000 100000";
 
-/// Takes the worker's own cgroup over, if it may.
+/// Takes over the worker's own cgroup, if allowed.
 pub(super) fn take() -> io::Result<CgroupDirectories> {
     let own = fs::read_to_string("/proc/self/cgroup")?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::/"));
@@ -38,7 +39,7 @@ pub(super) fn take() -> io::Result<CgroupDirectories> {
 
 fn take_at(own: &Path) -> io::Result<PathBuf> {
     let root = match own.parent() {
-        // It was taken over before, by us or by a worker beside us.
+        // This worker or another one in the same subtree took it over before.
         Some(parent) if own.ends_with(LEAF) => parent,
         _ => own,
     };
@@ -54,7 +55,7 @@ fn take_at(own: &Path) -> io::Result<PathBuf> {
     Ok(root.to_owned())
 }
 
-/// Has the kernel keep a sandbox's limits.
+/// Makes the kernel enforce a sandbox's limits.
 pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> io::Result<()> {
     let set = |file: &str, value: &str| fs::write(directories.memory.join(file), value);
     set("memory.max", &limits.memory_bytes.to_string())?;
@@ -69,9 +70,10 @@ pub(super) fn limit(directories: &CgroupDirectories, limits: &SandboxLimits) -> 
     Ok(())
 }
 
-/// Whether nobody else manages that cgroup, and we may. Who is root may write to all of them, which says nothing.
+/// Returns whether the worker can manage this cgroup and nobody else does. Root can write to all cgroups, so write
+/// access proves nothing.
 fn is_ours(root: &Path) -> io::Result<bool> {
-    // A container's own cgroup is the topmost that it sees. That of a machine has no type.
+    // At the mount point, a container sees its own cgroup. The root cgroup of a machine has no `cgroup.type` file.
     if root == Path::new(MOUNT) {
         return Ok(root.join("cgroup.type").exists());
     }
@@ -83,8 +85,8 @@ fn is_ours(root: &Path) -> io::Result<bool> {
     if DELEGATED.iter().any(is_marked) {
         return Ok(true);
     }
-    // There is systemd without marks, and there are other managers. They give a cgroup its user as the owner; but
-    // a desktop does that, too, with those of the programs in it.
+    // Older systemd versions and other managers set no attribute, but make the user the owner of the cgroup. Programs
+    // in a desktop session also run in cgroups that the user owns, so the worker must be alone in the cgroup.
     let user = geteuid();
     let is_given = !user.is_root() && fs::metadata(root)?.uid() == user.as_raw();
     let own = std::process::id().to_string();
@@ -92,7 +94,7 @@ fn is_ours(root: &Path) -> io::Result<bool> {
     Ok(is_given && is_alone)
 }
 
-/// Has the kernel keep limits in the cgroups below that one. It does so only if all processes are below it, too.
+/// Enables the controllers for the cgroups below `root`. The kernel requires that all processes are in those cgroups.
 fn divide(root: &Path) -> io::Result<()> {
     let leaf = root.join(LEAF);
     match fs::create_dir(&leaf) {
@@ -100,7 +102,8 @@ fn divide(root: &Path) -> io::Result<()> {
         _ => {}
     }
     let enable = || {
-        // Not only ours: a database that we brought along, or the parent that waits for us.
+        // Moves all processes, not only this one: for example a bundled database, or the parent that waits for the
+        // worker.
         move_all(root, &leaf)?;
         let all = CONTROLLERS.map(|controller| format!("+{controller}"));
         fs::write(root.join("cgroup.subtree_control"), all.join(" "))
@@ -113,7 +116,7 @@ fn divide(root: &Path) -> io::Result<()> {
         enabled = enable();
     }
     if enabled.is_ok() {
-        // However many commands there are, the worker must not miss a heartbeat.
+        // The worker must not miss a heartbeat, however many commands run.
         let _ = fs::write(leaf.join("cpu.weight"), LEAF_WEIGHT);
     } else {
         let _ = move_all(&leaf, root);
@@ -126,7 +129,7 @@ fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     let target = to.join("cgroup.procs");
     for process in processes(from)? {
         match fs::write(&target, process) {
-            // It has ended.
+            // The process has exited.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
             moved => moved?,
         }

@@ -1,4 +1,4 @@
-//! The command itself: from a fork of ours to bash.
+//! The process of a command, from the fork to bash.
 
 use std::convert::Infallible;
 use std::ffi::CString;
@@ -19,11 +19,12 @@ use super::{at, handle, landlock, read_json, user_processes};
 use crate::channel;
 use crate::spec::{CommandOrder, DiskCount, Setup, SetupFailed, SetupStep};
 
-/// Threads that a worker may start while a command runs. So many more a command can have before it is seen.
+/// Threads that the worker may start while a command runs. A command can exceed its limit by this number until the
+/// watchdog notices.
 const WORKER_THREADS: u64 = 64;
 const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
 
-/// A command, and the pipes for what it prints and reads.
+/// A command with the pipes for its output and input.
 pub(super) struct Ordered {
     stdout: OwnedFd,
     stderr: OwnedFd,
@@ -32,7 +33,7 @@ pub(super) struct Ordered {
 }
 
 impl Ordered {
-    /// Waits for it; `None` if the worker is gone.
+    /// Waits for a command. Returns `None` if the worker is gone.
     pub(super) fn receive(control: &OwnedFd) -> io::Result<Option<Self>> {
         let Some(message) = channel::receive(control)? else {
             return Ok(None);
@@ -55,7 +56,7 @@ impl Ordered {
     }
 }
 
-/// Becomes bash.
+/// Prepares this process and replaces it with bash.
 pub(super) fn exec(
     setup: &Setup,
     ordered: &Ordered,
@@ -105,7 +106,7 @@ fn variables(order: &CommandOrder) -> Result<Vec<CString>, SetupFailed> {
         .map_err(|error| at(SetupStep::Exec)(io::Error::from(error)))
 }
 
-/// The pipes on the three; without one to read from, nothing on standard input.
+/// Connects the pipes to the three standard descriptors. Without an input pipe, standard input is empty.
 fn redirect(ordered: &Ordered) -> io::Result<()> {
     let null = std::fs::File::open("/dev/null")?;
     match &ordered.stdin {
@@ -121,7 +122,7 @@ fn redirect(ordered: &Ordered) -> io::Result<()> {
 /// Makes the kernel kill the command before the worker when memory runs out. If this process is root, the command
 /// cannot undo it (proc_pid_oom_score_adj(5)).
 pub(super) fn go_first() -> io::Result<()> {
-    // Our own file in /proc is ours only so.
+    // A process owns its files in /proc only while it is dumpable.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     std::fs::write("/proc/self/oom_score_adj", "1000")
 }
@@ -133,10 +134,10 @@ fn limit(setup: &Setup) -> io::Result<()> {
         (Resource::Nofile, limits.open_files),
         (Resource::Data, limits.data_bytes),
         (Resource::Fsize, limits.file_bytes),
-        // A queue of messages outlives all processes, and there is no list of them.
+        // A message queue outlives all processes, and queues cannot be listed.
         (Resource::Msgqueue, 0),
     ];
-    // A cgroup would count the process that looks after this one as well, and deny it the thread that watches.
+    // A cgroup limit would also count the supervisor of the command and could deny it the watchdog thread.
     if let Some(most) = most_of_user(setup)? {
         all.push((Resource::Nproc, most));
     }
@@ -155,22 +156,22 @@ fn limit(setup: &Setup) -> io::Result<()> {
     Ok(())
 }
 
-/// The processes and threads that this user may have, so that the command has as many as it may.
+/// Returns the process limit of this user that allows the command its full number of processes and threads.
 fn most_of_user(setup: &Setup) -> io::Result<Option<u64>> {
     let most = setup.limits.processes;
-    // Counted in this user namespace, or for a user of its own.
+    // The kernel counts only this user namespace, or the user belongs to this job only.
     if setup.isolation == Isolation::Namespaced || setup.identity.is_some() {
         return Ok(Some(most));
     }
     if setup.isolation == Isolation::Off {
         return Ok(None);
     }
-    // All others of the user count as well, and the worker may start some threads meanwhile.
+    // The other processes of the user count as well, and the worker may start more threads.
     let others = user_processes::count()?;
     Ok(others.map(|others| others + most + WORKER_THREADS))
 }
 
-/// Has all descriptors from that one on closed when bash begins.
+/// Marks all descriptors from `first` on to be closed when bash starts.
 pub(super) fn close_from(first: u32) -> io::Result<()> {
     // SAFETY: nothing is closed now, so descriptors that are in use stay valid.
     #[expect(unsafe_code)]

@@ -1,4 +1,4 @@
-//! The disk that a job's files take, and what is left of it for others.
+//! The disk usage of a job, and the free space for others.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -11,14 +11,14 @@ use super::process_set::ProcessSet;
 use super::tree::{self, TreeUse};
 use crate::spec::{DiskCount, Limit, SandboxLimits};
 
-/// Adding the files up takes at most one part in this many of the time while a command runs,
+/// The minimum time between two measurements while a command runs, as a multiple of the duration of the last one.
 const SHARE_WHILE_RUNNING: u32 = 5;
-/// and of what passes until it has ended, for that is time that a job waits.
+/// The same after a command. It is longer, because the job waits for this measurement.
 const SHARE_AT_END: u32 = 20;
-/// With less than this the disk that all jobs share counts as full, in bytes.
+/// The free space in bytes below which the disk that all jobs share counts as full.
 const FREE_FLOOR: u64 = 512 * 1024 * 1024;
 
-/// The directories of a job.
+/// The directories of a job, with their last measured usage.
 pub(super) struct Disk {
     directories: [OwnedFd; 2],
     limits: SandboxLimits,
@@ -26,7 +26,7 @@ pub(super) struct Disk {
 }
 
 impl Disk {
-    /// The job's directories.
+    /// Opens the job's directories.
     pub(super) fn new(
         job: &OwnedFd,
         limits: SandboxLimits,
@@ -36,7 +36,7 @@ impl Disk {
             let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             openat(job, place, flags, Mode::empty())
         };
-        // Inside, `..` leads no further than the command itself gets.
+        // Inside a namespace, `..` leads no further than the command itself can go.
         let places = match process_set {
             ProcessSet::Namespace => ["/workspace", "/tmp"],
             ProcessSet::Scope | ProcessSet::Descendants { .. } => ["workspace", "tmp"],
@@ -48,24 +48,24 @@ impl Disk {
         })
     }
 
-    /// Looks while a command runs, whose files without a name take so much.
+    /// Checks the disk while a command runs. `unlinked_bytes` is the size of its open files without a name.
     pub(super) fn look(&self, unlinked_bytes: u64) -> Option<Limit> {
         self.check(unlinked_bytes, SHARE_WHILE_RUNNING)
     }
 
-    /// Looks after a command.
+    /// Checks the disk after a command.
     pub(super) fn look_at_end(&self) -> Option<Limit> {
         self.check(0, SHARE_AT_END)
     }
 
-    /// Goes on from what is known, if anything.
+    /// Starts from the known usage, if there is one.
     pub(super) fn begin(&self, known: Option<DiskCount>) {
         if known.is_some() {
             *self.locked() = known;
         }
     }
 
-    /// The result of the last time that the files were added up.
+    /// The result of the last measurement.
     pub(super) fn last(&self) -> Option<DiskCount> {
         *self.locked()
     }
@@ -74,7 +74,7 @@ impl Disk {
         let free_bytes =
             fstatvfs(&self.directories[0]).map_or(u64::MAX, |it| it.f_bavail * it.f_frsize);
         let is_due = self.last().is_none_or(|last| {
-            // Whatever the disk has lost meanwhile may have been this job's.
+            // Any space that the disk has lost since then may have gone to this job.
             let lost_bytes = last.free_bytes.saturating_sub(free_bytes);
             last.bytes + lost_bytes > self.limits.disk_bytes
                 || now().saturating_sub(last.at) >= last.took * share
@@ -87,7 +87,7 @@ impl Disk {
         files.or((free_bytes < FREE_FLOOR).then_some(Limit::FreeSpace))
     }
 
-    /// Adds all files up.
+    /// Measures all files.
     fn count(&self, unlinked_bytes: u64, free_bytes: u64) -> Option<Limit> {
         let begun_at = now();
         let mut all = TreeUse {
@@ -95,7 +95,7 @@ impl Disk {
             entries: 0,
         };
         for directory in &self.directories {
-            // What cannot be looked at now is looked at the next time.
+            // A directory that cannot be read now is measured the next time.
             let _ = tree::measure(directory, self.limits.disk_entries, &mut all);
         }
         let at = now();
@@ -118,7 +118,8 @@ impl Disk {
     }
 }
 
-/// By a clock that all processes of the machine have, which an `Instant` cannot be told by to another.
+/// Returns the time of a clock that all processes of the machine share. An `Instant` cannot be sent to another
+/// process.
 fn now() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -141,7 +142,7 @@ mod tests {
 
     const KIB: u64 = 1024;
 
-    /// A job's directories and what watches them.
+    /// A job's directories and their `Disk`.
     fn job() -> (tempfile::TempDir, Disk) {
         let job = tempfile::tempdir().unwrap();
         for name in ["workspace", "tmp"] {

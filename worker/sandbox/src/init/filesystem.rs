@@ -18,20 +18,20 @@ use rustix::process::{chdir, pivot_root};
 use super::at;
 use crate::spec::{Setup, SetupFailed, SetupStep};
 
-/// The name of the command's user inside.
+/// The user and group id of the command inside the sandbox.
 pub(super) const USER: u32 = 1000;
 
 /// The folder of the packages of a job's skills.
 const PACKAGES: &str = "/opt/packages";
 
-/// The place of the packages with that number, from 0.
+/// Returns the path of the packages with this number, counted from 0.
 pub(crate) fn packages_place(number: usize) -> PathBuf {
     Path::new(PACKAGES).join(number.to_string())
 }
 
-/// The directory where the new root is built. Every system has it, and we cover it in our own namespace only.
+/// The directory where the new root is built. Every system has it, and it is covered in the new namespace only.
 const NEW_ROOT: &str = "/tmp";
-/// Paths that programs need beside /usr. None of it is a secret of this machine.
+/// Paths that programs need in addition to /usr. None of them contains secrets of this machine.
 const READ_ONLY: [&str; 27] = [
     "/etc/ImageMagick-6",
     "/etc/ImageMagick-7",
@@ -63,7 +63,7 @@ const READ_ONLY: [&str; 27] = [
 ];
 /// Links into /usr on most systems, directories on some.
 const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
-/// Directories that are not the machine's.
+/// Directories that are created in the new root.
 const OWN: [&str; 9] = [
     "/dev/shm",
     "/etc",
@@ -83,21 +83,21 @@ const LINKS: [(&str, &str); 5] = [
     ("/dev/stderr", "/proc/self/fd/2"),
     ("/var/tmp", "/tmp"),
 ];
-/// Files of /proc that are the machine's and not a process's, and that no program needs.
+/// Files of /proc that describe the machine and not a process, and that no program needs.
 const MASKED: [&str; 2] = ["/proc/cmdline", "/proc/config.gz"];
 const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
-/// Paths of this machine that a command may read, beside those that the operator adds.
+/// Paths of this machine that a command can read, in addition to those that the operator adds.
 pub(super) fn shown() -> impl Iterator<Item = &'static str> {
     ["/usr"].into_iter().chain(SYSTEM).chain(READ_ONLY)
 }
 
-/// Whether that path is among what a command may read.
+/// Returns whether a command can read this path.
 pub(crate) fn shows(path: &Path) -> bool {
     shown().any(|it| path.starts_with(it))
 }
 
-/// The devices that it may use.
+/// The devices that a command can use.
 pub(super) fn devices() -> impl Iterator<Item = PathBuf> {
     DEVICES.iter().map(|name| Path::new("/dev").join(name))
 }
@@ -106,20 +106,20 @@ const HIDDEN: MountFlags = MountFlags::NOSUID.union(MountFlags::NODEV);
 
 /// The paths of this machine that are shown, looked up once for all commands.
 pub(super) struct Layout {
-    /// In the order in which they must be made.
+    /// In the order of their creation.
     directories: Vec<PathBuf>,
-    /// Empty files, on which files are shown.
+    /// Empty files that serve as mount points for files.
     files: Vec<PathBuf>,
-    /// Paths of the machine, and where they are shown.
+    /// Paths of the machine, with their mount points.
     binds: Vec<(PathBuf, PathBuf)>,
     /// Links, with their targets.
     links: Vec<(PathBuf, PathBuf)>,
-    /// Files that nobody reads.
+    /// Files that no process can read.
     masked: Vec<PathBuf>,
 }
 
 impl Layout {
-    /// Looks at the machine.
+    /// Reads the layout of this machine.
     pub(super) fn look() -> Self {
         let mut layout = Self {
             directories: Vec::new(),
@@ -181,7 +181,7 @@ pub(super) fn build(layout: &Layout, setup: &Setup) -> Result<(), SetupFailed> {
     populate(layout, setup).map_err(at(SetupStep::Mounts))?;
     let flags = HIDDEN | MountFlags::NOEXEC;
     mount("proc", under_root("/proc"), "proc", flags, None).map_err(at(SetupStep::Proc))?;
-    // A device, and so nobody opens it when there are none on this mount.
+    // /dev/null is a device, and devices are later disabled on this mount, so no process can open the masked files.
     let mut masked = layout.masked.iter();
     masked
         .try_for_each(|path| mount_bind("/dev/null", path))
@@ -190,10 +190,10 @@ pub(super) fn build(layout: &Layout, setup: &Setup) -> Result<(), SetupFailed> {
 }
 
 fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
-    // Nothing that we mount is seen outside.
+    // The mounts that follow are not visible outside.
     let private = MountPropagationFlags::REC | MountPropagationFlags::PRIVATE;
     mount_change("/", private)?;
-    // Opened now: the new root may cover it.
+    // Opened now, because the new root may cover these paths.
     let packages = setup.packages.iter().map(File::open);
     let packages = packages.collect::<io::Result<Vec<_>>>()?;
     let options = cstr!("size=1m,nr_inodes=1k,mode=755");
@@ -220,7 +220,7 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
         mount_bind(format!("/proc/self/fd/{}", packages.as_raw_fd()), &target)?;
     }
     own_files(&setup.hosts)?;
-    // All that is there until now, at one stroke.
+    // Restricts all mounts so far in one call.
     restrict(&under_root("/"), libc::MOUNT_ATTR_RDONLY)?;
     for path in devices() {
         mount_bind(&path, under_root(&path))?;
@@ -232,7 +232,7 @@ fn populate(layout: &Layout, setup: &Setup) -> io::Result<()> {
     bring("tmp", "/tmp")
 }
 
-/// Binds a directory of the operator's choice.
+/// Binds a directory that the operator chose.
 fn show(path: &PathBuf) -> io::Result<()> {
     let target = under_root(path);
     DirBuilder::new()
@@ -242,20 +242,21 @@ fn show(path: &PathBuf) -> io::Result<()> {
     Ok(mount_bind_recursive(path, &target)?)
 }
 
-/// Binds a directory of the job's, by its name in the working directory.
+/// Binds a directory of the job, by its name in the working directory.
 fn bring(name: &str, path: &str) -> io::Result<()> {
     let target = under_root(path);
     mount_bind(name, &target)?;
     restrict(&target, 0)
 }
 
-/// Has nothing in /proc be written any more: in its own files a process could say that others end before it when
-/// memory runs out.
+/// Makes /proc read-only. Otherwise a process could make the kernel kill other processes before it when memory runs
+/// out.
 pub(super) fn close_proc() -> io::Result<()> {
     restrict(Path::new("/proc"), libc::MOUNT_ATTR_RDONLY)
 }
 
-/// Neither devices nor set-user-ID programs, on this mount and those below it, beside what they deny already.
+/// Disables devices and set-user-ID programs on this mount and those below it, and adds the attributes in `more`.
+/// Earlier restrictions stay.
 fn restrict(target: &Path, more: u64) -> io::Result<()> {
     let path = std::ffi::CString::new(target.as_os_str().as_bytes())?;
     let attributes = libc::mount_attr {
@@ -264,7 +265,7 @@ fn restrict(target: &Path, more: u64) -> io::Result<()> {
         propagation: 0,
         userns_fd: 0,
     };
-    // SAFETY: the path ends with NUL, and the kernel reads the attributes, whose size it is told, and writes nothing.
+    // SAFETY: the path ends with NUL. The kernel knows the size of the attributes, reads them, and writes nothing.
     #[expect(unsafe_code)]
     let result = unsafe {
         libc::syscall(
@@ -304,10 +305,10 @@ fn own_files(hosts: &str) -> io::Result<()> {
         .try_for_each(|(path, text)| make_file(&under_root(path), text))
 }
 
-/// Makes it the root and leaves no way back.
+/// Makes the new root the root directory and removes access to the old one.
 fn enter() -> io::Result<()> {
     chdir(NEW_ROOT)?;
-    // Both in one place: the old root lies on the new one until it is taken away (pivot_root(2)).
+    // Both are the same directory: the old root is stacked on the new one until it is unmounted (pivot_root(2)).
     pivot_root(".", ".")?;
     unmount(".", UnmountFlags::DETACH)?;
     chdir("/workspace")?;

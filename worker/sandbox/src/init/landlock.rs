@@ -13,13 +13,13 @@ use rustix::process::{getppid, test_kill_process};
 use super::{at, filesystem};
 use crate::spec::{SetupFailed, SetupStep};
 
-/// The requested version; an older kernel gives what it has.
+/// The requested version. An older kernel enforces the parts that it supports.
 const NEWEST: ABI = ABI::V6;
-/// Below this not even files can be confined whole.
+/// The oldest accepted version. Below it, files cannot be confined completely.
 const OLDEST: ABI = ABI::V2;
 
-/// Confines this thread, and all that it starts, to programs that it may run and the job's own directories,
-/// which are `.` and `../tmp`.
+/// Confines this thread, and all processes that it starts, to the programs that it can run and the job's own
+/// directories, which are `.` and `../tmp`.
 pub(super) fn restrict(read_only: &[PathBuf]) -> Result<(), SetupFailed> {
     ruleset(read_only).map_err(|error| {
         let _: RulesetError = error;
@@ -27,19 +27,20 @@ pub(super) fn restrict(read_only: &[PathBuf]) -> Result<(), SetupFailed> {
     })
 }
 
-/// Has this process, and all that it starts, signal nobody else from now on. Says whether that is so: no kernel before
-/// 6.12 can.
+/// Prevents this process, and all processes that it starts, from sending signals to other processes. Returns whether
+/// this is enforced, which needs Linux 6.12.
 pub(super) fn keep_signals_in() -> bool {
     let restrict = || {
         let ruleset = Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
-        // Links between directories are denied by every ruleset that does not allow them.
+        // Every ruleset denies links between directories unless it allows them.
         let ruleset = ruleset.handle_access(AccessFs::Refer)?;
         let ruleset = ruleset.scope(Scope::Signal)?.create()?;
         allow(ruleset, "/".into(), AccessFs::Refer.into())?.restrict_self()
     };
     let restricted: Result<_, RulesetError> = restrict();
     let is_enforced = |status: RestrictionStatus| status.ruleset == RulesetStatus::FullyEnforced;
-    // The launcher is not one that it started. Should it be root, there was no need.
+    // The check uses the launcher, because this process did not start it. If the launcher is root, it cannot be
+    // signalled anyway.
     restricted.is_ok_and(is_enforced)
         && getppid().is_some_and(|launcher| test_kill_process(launcher).is_err())
 }
@@ -68,7 +69,7 @@ fn ruleset(read_only: &[PathBuf]) -> Result<(), RulesetError> {
     Ok(())
 }
 
-/// Skips paths that do not exist.
+/// Adds a rule for a path. Paths that do not exist are skipped.
 fn allow(
     ruleset: landlock::RulesetCreated,
     path: PathBuf,

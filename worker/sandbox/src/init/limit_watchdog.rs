@@ -20,36 +20,36 @@ use super::process_set::ProcessSet;
 use super::unlinked_usage;
 use crate::spec::{DiskCount, Limit, SandboxLimits, Setup};
 
-/// The interval at which a command is checked,
+/// The interval at which a command is checked.
 pub(super) const INTERVAL: Duration = Duration::from_millis(250);
-/// and when the machine may soon be out of memory.
+/// The interval when the machine may soon be out of memory.
 const SHORT_INTERVAL: Duration = Duration::from_millis(100);
-/// The threads that look after a command count as its own: the first, and the one that watches.
+/// The supervisor's threads count towards the limit of the command: the first one and the watchdog.
 const OWN_THREADS: u64 = 2;
 
-/// Looks at a command's use of the machine, and kills it at a limit.
+/// The checks of a command's resource usage. They kill the command at a limit.
 pub(super) struct LimitWatchdog {
     disk: Disk,
     limits: SandboxLimits,
     memory_floor_bytes: u64,
     process_set: ProcessSet,
     isolation: Isolation,
-    /// A cgroup keeps the limit on memory better.
+    /// Whether a cgroup enforces the limit on memory.
     has_cgroup: bool,
-    /// The kills that a cgroup of version 1 reports: there the kernel kills one process, and not all.
+    /// The number of kills in a cgroup of version 1, where the kernel kills one process and not all.
     oom_control: Option<File>,
     reached: OnceLock<Limit>,
     peak_memory_bytes: AtomicU64,
 }
 
-/// The file in which the kernel counts kills in a cgroup of version 1. It is opened while it is in sight.
+/// Opens the file in which the kernel counts kills in a cgroup of version 1. The file is not visible later.
 pub(super) fn oom_control(setup: &Setup) -> Option<File> {
     let open = |cgroup: &std::path::PathBuf| File::open(cgroup.join("memory.oom_control")).ok();
     setup.cgroups.iter().find_map(open)
 }
 
 impl LimitWatchdog {
-    /// Over the job's directories.
+    /// Creates the watchdog for the job's directories.
     pub(super) fn new(
         job: &OwnedFd,
         setup: &Setup,
@@ -69,23 +69,23 @@ impl LimitWatchdog {
         })
     }
 
-    /// Goes on from what is known of the job's disk before a command,
+    /// Starts from the known disk usage of the job before a command.
     pub(super) fn begin(&self, disk: Option<DiskCount>) {
         self.disk.begin(disk);
     }
 
-    /// and says what is known of it after one.
+    /// The known disk usage of the job, also after a command.
     pub(super) fn disk(&self) -> Option<DiskCount> {
         self.disk.last()
     }
 
-    /// Watches from a thread of its own, until this process ends. `shell` is the command's first process.
+    /// Watches from a separate thread until this process ends. `shell` is the command's first process.
     pub(super) fn start(self: Arc<Self>, shell: Pid) -> io::Result<()> {
         thread::Builder::new().spawn(move || {
             let mut floor = Floor::new(self.memory_floor_bytes);
             loop {
                 match self.look(shell, &mut floor) {
-                    // New ones cannot be made, which programs notice by themselves.
+                    // The command cannot start more processes, and its programs see that error themselves.
                     Some(limit) if !self.is_deadly(limit) => drop(self.reached.set(limit)),
                     Some(limit) => {
                         let _ = self.reached.set(limit);
@@ -108,22 +108,22 @@ impl LimitWatchdog {
         self.reached.get().copied()
     }
 
-    /// The same of a command of which nothing runs any more, also if it ended before anyone looked.
+    /// Returns the first limit that an ended command reached, even if it ended before the first check.
     pub(super) fn limit_at_end(&self) -> Option<Limit> {
         self.limit().or_else(|| self.disk.look_at_end())
     }
 
-    /// Whether that limit is kept by killing everything. The others let the program go on, with an error.
+    /// Returns whether the command is killed at this limit. At other limits the program continues, with an error.
     pub(super) fn is_deadly(&self, limit: Limit) -> bool {
         match limit {
             Limit::FileSize => false,
-            // Only in a namespace do they count alone.
+            // Only a namespace has its own count of processes.
             Limit::Processes => self.process_set != ProcessSet::Namespace,
             _ => true,
         }
     }
 
-    /// The most that all processes had at once, whenever it was looked at.
+    /// The highest memory use of all processes together, of all checks.
     pub(super) fn peak_memory_bytes(&self) -> u64 {
         self.peak_memory_bytes.load(Ordering::Relaxed)
     }
@@ -156,7 +156,7 @@ impl LimitWatchdog {
         self.disk.look(unlinked.disk_bytes)
     }
 
-    /// Whether the kernel has killed a process in the cgroup because there was no memory left for it.
+    /// Returns whether the kernel killed a process in the cgroup for lack of memory.
     fn has_killed(&self) -> bool {
         let mut text = [0; 256];
         let read = |file: &File| file.read_at(&mut text, 0).ok();

@@ -1,12 +1,12 @@
-//! The memory of a command: of all its processes together, and of the machine that it runs on.
+//! The memory use of a command's processes together, and the available memory of the machine.
 
 use std::fs;
 
 use super::process::{self, Process};
 use super::unlinked_usage::UnlinkedUsage;
 
-/// The memory of processes in bytes, each page counted once. That is slow to find out, so first each page is counted
-/// for every process that has it, which may be as many as `enough`.
+/// Returns the memory of the processes in bytes, with each page counted once. That is slow. A faster estimate, which
+/// counts each page for every process that has it, is returned if it is at most `enough`.
 pub(super) fn held_bytes(processes: &[Process], unlinked: &UnlinkedUsage, enough: u64) -> u64 {
     let sum = |held: &dyn Fn(&Process) -> (u64, u64)| {
         let (mut own, mut shared) = (0, 0);
@@ -15,7 +15,7 @@ pub(super) fn held_bytes(processes: &[Process], unlinked: &UnlinkedUsage, enough
             own += held.0;
             shared += held.1;
         }
-        // What is mapped and open at once is one and the same.
+        // Memory that is mapped and open at once must not count twice.
         own + shared.max(unlinked.memory_bytes)
     };
     let whole = |process: &Process| (process.status.own_bytes, process.status.shared_bytes);
@@ -23,14 +23,14 @@ pub(super) fn held_bytes(processes: &[Process], unlinked: &UnlinkedUsage, enough
     if rough <= enough {
         return rough;
     }
-    // Of one that hides we know no better.
+    // For a process that denies access, only the estimate is known.
     sum(&|process| process::proportional_bytes(process.thread).unwrap_or_else(|| whole(process)))
 }
 
-/// The memory of the machine that is left to its other programs.
+/// The memory of the machine that is reserved for its other programs.
 pub(super) struct Floor {
     bytes: u64,
-    /// The number of successive times that less than that was available.
+    /// The number of successive checks with less memory available.
     low_looks: u32,
     is_near: bool,
 }
@@ -44,7 +44,7 @@ impl Floor {
         }
     }
 
-    /// Looks at the machine, and says whether a command that holds so much of the most that one may hold has to end.
+    /// Checks the machine. Returns whether a command that holds `held_bytes` of its limit `most_bytes` must end.
     pub(super) fn claims(&mut self, held_bytes: u64, most_bytes: u64) -> bool {
         let Some(available) = available_bytes() else {
             return false;
@@ -52,13 +52,14 @@ impl Floor {
         self.judge(available, held_bytes, most_bytes)
     }
 
-    /// Whether it should be looked at more often.
+    /// Returns whether the machine should be checked more often.
     pub(super) fn is_near(&self) -> bool {
         self.is_near
     }
 
-    /// The largest go first: half of what is allowed, then an eighth, and so on. What they give back may be enough for
-    /// the others; but memory that is not seen may be anyone's, so at the fifth look all go.
+    /// The largest commands end first: those that hold half of their limit, then an eighth, and so on. The memory that
+    /// they free may be enough for the others. Memory that is not visible may belong to any command, so all end at the
+    /// fifth check.
     fn judge(&mut self, available: u64, held_bytes: u64, most_bytes: u64) -> bool {
         self.is_near = available < self.bytes.saturating_mul(4);
         if available >= self.bytes {
@@ -74,7 +75,7 @@ impl Floor {
     }
 }
 
-/// The memory that programs can have before the machine has none (proc_meminfo(5)).
+/// Returns the memory that is available to programs (proc_meminfo(5)).
 fn available_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     process::number(&text, "MemAvailable:").map(|kib| kib * 1024)
@@ -84,19 +85,19 @@ fn available_bytes() -> Option<u64> {
 mod tests {
     use super::*;
 
-    const MOST: u64 = 1 << 31;
+    const MAX: u64 = 1 << 31;
 
     #[test]
     fn when_the_machine_runs_out_of_memory_the_largest_commands_go_first_and_in_the_end_all() {
         let looks_until_end = |held: u64| {
             let mut floor = Floor::new(1000);
-            (0..10).position(|_| floor.judge(999, held, MOST)).unwrap()
+            (0..10).position(|_| floor.judge(999, held, MAX)).unwrap()
         };
-        assert_eq!(looks_until_end(MOST), 0);
-        assert_eq!(looks_until_end(MOST / 2), 0);
-        assert_eq!(looks_until_end(MOST / 8), 1);
-        assert_eq!(looks_until_end(MOST / 9), 2);
-        assert_eq!(looks_until_end(MOST / 128), 3);
+        assert_eq!(looks_until_end(MAX), 0);
+        assert_eq!(looks_until_end(MAX / 2), 0);
+        assert_eq!(looks_until_end(MAX / 8), 1);
+        assert_eq!(looks_until_end(MAX / 9), 2);
+        assert_eq!(looks_until_end(MAX / 128), 3);
         assert_eq!(looks_until_end(0), 4);
     }
 
@@ -104,10 +105,10 @@ mod tests {
     fn memory_that_is_available_again_spares_the_rest() {
         let mut floor = Floor::new(1000);
         for available in [999, 999, 999, 1000, 999, 999, 999, 999, 1000] {
-            assert!(!floor.judge(available, 0, MOST));
+            assert!(!floor.judge(available, 0, MAX));
         }
         assert!(floor.is_near());
-        assert!(!floor.judge(4000, MOST, MOST) && !floor.is_near());
+        assert!(!floor.judge(4000, MAX, MAX) && !floor.is_near());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Namespaces, and what a process gives up on its way into them.
+//! Namespaces, and the privileges that a process gives up in them.
 
 use std::fs;
 use std::io;
@@ -15,19 +15,19 @@ use super::filesystem::USER;
 use super::{at, filesystem};
 use crate::spec::{SetupFailed, SetupStep};
 
-/// Becomes that user and nobody else, for good.
+/// Becomes this user permanently.
 pub(super) fn become_user(id: u32) -> io::Result<()> {
     let (user, group) = (Uid::from_raw(id), Gid::from_raw(id));
     setgroups(&[])?;
     setresgid(group, group, group)?;
     setresuid(user, user, user)?;
-    // The kernel took this away with the user, and with it the right to write our own maps.
+    // The change of user cleared this flag, without which a process cannot write its own id maps.
     set_dumpable_behavior(DumpableBehavior::Dumpable)?;
     Ok(())
 }
 
-/// Makes namespaces of every kind and maps our user into them. The process namespace begins with our
-/// next child.
+/// Creates namespaces of every kind and maps the current user into them. The process namespace starts with the next
+/// child of this process.
 pub(super) fn make() -> Result<(), SetupFailed> {
     let (user, group) = (Uid::effective(), Gid::effective());
     set_dumpable_behavior(DumpableBehavior::Dumpable).map_err(at(SetupStep::UserMap))?;
@@ -47,13 +47,13 @@ pub(super) fn make() -> Result<(), SetupFailed> {
     maps().map_err(at(SetupStep::UserMap))
 }
 
-/// Gives up every privilege that came with the namespaces, for this process and all that it starts.
+/// Gives up every privilege that came with the namespaces, for this process and all processes that it starts.
 pub(super) fn seal() -> io::Result<()> {
     rustix::system::sethostname(b"sandbox")?;
     fs::write("/proc/sys/user/max_user_namespaces", "0")?;
     filesystem::close_proc()?;
     clear_ambient_capability_set()?;
-    // As many as this kernel knows.
+    // All capabilities that this kernel knows.
     for bit in 0..u64::BITS {
         match remove_capability_from_bounding_set(CapabilitySet::from_bits_retain(1 << bit)) {
             Err(rustix::io::Errno::INVAL) => break,

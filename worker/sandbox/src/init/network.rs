@@ -6,13 +6,13 @@ use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketType, socket};
 
-/// Brings the loopback interface up and listens on its addresses for the worker, which serves them.
+/// Brings up the loopback interface and listens on the addresses. The worker serves the listeners.
 pub(super) fn listen(addresses: &[SocketAddr]) -> io::Result<Vec<TcpListener>> {
     bring_up()?;
     addresses.iter().map(TcpListener::bind).collect()
 }
 
-/// netdevice(7), SIOCSIFFLAGS.
+/// Sets the interface flags (netdevice(7), SIOCSIFFLAGS).
 fn bring_up() -> io::Result<()> {
     let socket = socket(AddressFamily::INET, SocketType::DGRAM, None)?;
     let mut name: [libc::c_char; libc::IFNAMSIZ] = [0; libc::IFNAMSIZ];
@@ -24,7 +24,7 @@ fn bring_up() -> io::Result<()> {
             ifru_flags: (libc::IFF_UP | libc::IFF_RUNNING) as libc::c_short,
         },
     };
-    // SAFETY: the request is whole and outlives the call, which only reads it.
+    // SAFETY: the request is initialized and outlives the call, which only reads it.
     #[expect(unsafe_code)]
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     if result == 0 {

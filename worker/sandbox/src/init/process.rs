@@ -4,14 +4,13 @@ use std::fs;
 
 use rustix::process::Pid;
 
-/// `PF_FORKNOEXEC` of the kernel: forked, and no other program yet.
+/// The kernel's `PF_FORKNOEXEC`: the process was forked and has not started another program yet.
 const HAS_NOT_EXECUTED: u64 = 0x40;
 const KIB: u64 = 1024;
 
-/// A process that lives.
+/// A live process.
 pub(super) struct Process {
-    /// A thread of it that lives. The first may have ended before the others; its files then say that the process
-    /// has nothing.
+    /// A live thread of the process. The first thread may end before the others, and its files then report no memory.
     pub(super) thread: Pid,
     pub(super) status: ProcessStatus,
 }
@@ -19,27 +18,27 @@ pub(super) struct Process {
 /// The status of a process (proc_pid_status(5)).
 pub(super) struct ProcessStatus {
     pub(super) threads: u64,
-    /// Its own, also what is swapped out, and with the tables that map it, in bytes.
+    /// Memory of the process alone, including swap and page tables, in bytes.
     pub(super) own_bytes: u64,
-    /// Shared memory, counted whole even if other processes have it too.
+    /// Shared memory in bytes, counted in full even if other processes share it.
     pub(super) shared_bytes: u64,
-    /// One that is ending has given all of it back.
+    /// Whether the process has memory. A process that is ending has freed all of it.
     has_memory: bool,
 }
 
-/// The numbers of all.
+/// Returns the ids of all processes.
 pub(super) fn all() -> Vec<Pid> {
     numbers("/proc")
 }
 
 impl Process {
-    /// Looks at one; `None` if it has ended.
+    /// Reads a process. Returns `None` if it has ended.
     pub(super) fn look(id: Pid) -> Option<Self> {
         let status = ProcessStatus::read(id)?;
         if status.has_memory {
             return Some(Self { thread: id, status });
         }
-        // The count has the first, which has ended.
+        // The count includes the first thread, which has ended.
         if status.threads < 2 {
             return None;
         }
@@ -65,26 +64,26 @@ impl ProcessStatus {
     }
 }
 
-/// A process's part of the memory that it has with others, in bytes: of its own, and of shared memory. `None` if it
-/// does not let itself be looked at, or is gone.
+/// Returns a process's proportional share of memory in bytes: anonymous memory and shared memory. Returns `None` if
+/// the process denies access or is gone.
 pub(super) fn proportional_bytes(id: Pid) -> Option<(u64, u64)> {
     let text = read(id, "smaps_rollup")?;
     let bytes = |name| Some(number(&text, name)? * KIB);
     Some((bytes("Pss_Anon:")?, bytes("Pss_Shmem:")?))
 }
 
-/// The one that made it, or took it over.
+/// Returns the parent, which created the process or adopted it.
 pub(super) fn parent(id: Pid) -> Option<Pid> {
     Pid::from_raw(field(id, 1)?.parse().ok()?)
 }
 
-/// Whether it runs no program of its own yet, but still that of its parent.
+/// Returns whether the process still runs the program of its parent.
 pub(super) fn has_not_executed(id: Pid) -> bool {
     let flags = field(id, 6).and_then(|flags| flags.parse().ok());
     flags.is_some_and(|flags: u64| flags & HAS_NOT_EXECUTED != 0)
 }
 
-/// A field of proc_pid_stat(5), counted from behind the name, which may hold anything.
+/// Returns a field of proc_pid_stat(5), counted from after the name. The name can contain any character.
 fn field(id: Pid, index: usize) -> Option<String> {
     let stat = read(id, "stat")?;
     let (_, rest) = stat.rsplit_once(')')?;
@@ -92,18 +91,18 @@ fn field(id: Pid, index: usize) -> Option<String> {
 }
 
 fn read(id: Pid, file: &str) -> Option<String> {
-    // A name may be of any bytes.
+    // A process name can contain any byte.
     let bytes = fs::read(format!("/proc/{}/{file}", id.as_raw_nonzero())).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A number of a file with a name and a number a line.
+/// Returns the number for `name` in a text that has one name and number per line.
 pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The entries of a directory that are numbers.
+/// Returns the entries of a directory that are process ids.
 fn numbers(directory: &str) -> Vec<Pid> {
     let Ok(entries) = fs::read_dir(directory) else {
         return Vec::new();

@@ -9,19 +9,19 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 use super::process::{self, Process};
 use super::usage::{ChildUsage, Waited};
 
-/// Rounds in which processes that are being made while others are stopped are caught.
+/// Rounds of stopping processes, because new ones can start during each round.
 const ROUNDS: usize = 50;
-/// Between two attempts to end those that were made meanwhile.
+/// The pause between two attempts to kill processes that have started since.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// The rule for which processes are the command's, seen from their supervisor.
+/// The rule for which processes belong to the command, from the view of their supervisor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ProcessSet {
-    /// All that are in sight: it is the first of a process namespace.
+    /// All visible processes. The supervisor is the first process of a process namespace.
     Namespace,
-    /// All that descend from it: a process that loses its parent becomes its child. It can signal no others.
+    /// All descendants of the supervisor, which adopts orphaned processes. It can signal no other processes.
     Scope,
-    /// All that descend from it, and it can signal others, too.
+    /// All descendants of the supervisor. It can also signal other processes.
     Descendants {
         /// Whether no other job has processes of this user.
         owns_user: bool,
@@ -29,30 +29,31 @@ pub(super) enum ProcessSet {
 }
 
 impl ProcessSet {
-    /// Kills all of them, and all that they are making.
+    /// Kills all processes, including those that are being created.
     pub(super) fn kill(self) {
         match self {
             Self::Namespace | Self::Scope => kill_signalable(),
             Self::Descendants { owns_user } => {
                 let are_stopped = stop_descendants();
-                // Those that replace themselves faster than they are found may take others of the same job along.
+                // Some processes can replace themselves faster than they are found. Killing all processes of the user
+                // ends them, and other commands of the same job too.
                 if !are_stopped && owns_user {
                     kill_signalable();
                 }
                 for descendant in self.members() {
-                    // It may have ended by itself.
+                    // The process may have exited already.
                     let _ = kill_process(descendant, Signal::KILL);
                 }
             }
         }
     }
 
-    /// Kills all of them and waits for the last.
+    /// Kills all processes and waits for the last one.
     pub(super) fn end(self, usage: &mut ChildUsage) {
         loop {
             self.kill();
             match self {
-                // None was left out, so each wait comes to its end.
+                // No process was missed, so each wait ends.
                 Self::Namespace | Self::Scope => {
                     while let Waited::ChildEnded(..) = usage.wait(true) {}
                     return;
@@ -65,7 +66,7 @@ impl ProcessSet {
         }
     }
 
-    /// Those that are there now.
+    /// Returns the current processes.
     pub(super) fn members(self) -> Vec<Pid> {
         let all = process::all();
         match self {
@@ -78,7 +79,8 @@ impl ProcessSet {
     }
 }
 
-/// Kills everyone that this process may signal but itself, at one stroke: who is forking meanwhile does not get to it.
+/// Kills every process that this one can signal, except itself, in one call. A process that is forking cannot escape
+/// it.
 fn kill_signalable() {
     let _ = nix::sys::signal::kill(
         nix::unistd::Pid::from_raw(-1),
@@ -86,8 +88,8 @@ fn kill_signalable() {
     );
 }
 
-/// Stops them, so that they make no others and take up the room that there is for processes. Says whether there
-/// were no more in the end.
+/// Stops all descendants. Stopped processes cannot fork, and they still count towards the process limit. Returns
+/// whether no new processes appeared in the end.
 fn stop_descendants() -> bool {
     let mut stopped = HashSet::new();
     (0..ROUNDS).any(|_| {

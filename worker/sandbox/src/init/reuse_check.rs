@@ -1,9 +1,9 @@
-//! The check whether a sandbox can be used again: everything that can remain after its processes.
+//! The check whether a sandbox can be reused: everything that can remain after its processes.
 //!
-//! All else that they had is gone when the last of them has been waited for: memory, open files and those without a
-//! name, locks, timers. Mounts, the host name and sysctls they cannot change, without capabilities; keys and the
-//! limits of others are denied by the filter of system calls, POSIX message queues by a limit of zero. Files in the
-//! job's own directories are meant to stay.
+//! Everything else is gone when the last process has been waited for: memory, open files including those without a
+//! name, locks and timers. Without capabilities, the processes cannot change mounts, the host name and sysctls. The
+//! system call filter denies keys and changes to the limits of other processes, and a limit of zero prevents POSIX
+//! message queues. Files in the job's own directories are meant to stay.
 
 use std::fs;
 use std::io;
@@ -13,44 +13,44 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::process_set::ProcessSet;
 
-/// All of that, as it is at some time. A sandbox that is as it was before its first command is as good as new.
+/// A snapshot of that state. A sandbox can be reused if it has the same state as before its first command.
 #[derive(PartialEq, Eq)]
 pub(super) struct ReuseCheck {
     inherited: Inherited,
-    /// Without namespaces these are the machine's, and no new sandbox would be without them.
+    /// Without namespaces these belong to the machine, and a new sandbox would have them as well.
     confined: Option<Confined>,
 }
 
-/// The properties of this process that the last command could change, being of the same user, and the next inherits.
+/// The properties of this process that a command of the same user can change and the next command inherits.
 #[derive(PartialEq, Eq)]
 struct Inherited {
     processors: CpuSet,
-    /// Policy and priority, as sched_getattr(2) fills it in.
+    /// Policy and priority in the format of sched_getattr(2).
     scheduling: [u8; SCHEDULING_BYTES],
     io_priority: i64,
 }
 
-/// The content of the namespaces.
+/// The state of the namespaces.
 #[derive(PartialEq, Eq)]
 struct Confined {
     /// Shared memory, queues and semaphores of System V (proc_sysvipc(5)).
     system_v: [String; 3],
-    /// Of /dev/shm: free blocks, free names, and the mode.
+    /// Free blocks, free inodes and the mode of /dev/shm.
     shared_memory: (u64, u64, u32),
-    /// Those that exist, be it with no process: a connection that nobody accepted, what was sent to it, and sockets
-    /// that were on their way through each other.
+    /// Open sockets, also without a process: connections that nobody accepted, with their data, and sockets that are
+    /// in transit through each other.
     sockets: u64,
-    /// Connections that are over, whose ports are taken for a minute.
+    /// Closed connections, whose ports stay in use for a minute.
     waiting: u64,
 }
 
-/// More than any kernel fills.
+/// Larger than the structure of any kernel.
 const SCHEDULING_BYTES: usize = 128;
 /// ioprio_set(2), `IOPRIO_WHO_PROCESS`.
 const IO_OF_PROCESS: libc::c_int = 1;
 
 impl ReuseCheck {
-    /// Looks; `None` if something cannot be seen.
+    /// Takes a snapshot. Returns `None` if something cannot be read.
     pub(super) fn look(process_set: ProcessSet) -> Option<Self> {
         Some(Self {
             inherited: Inherited::look().ok()?,
@@ -65,7 +65,7 @@ impl ReuseCheck {
 impl Inherited {
     fn look() -> io::Result<Self> {
         let mut scheduling = [0; SCHEDULING_BYTES];
-        // SAFETY: the kernel writes no more than it is told that there is.
+        // SAFETY: the kernel writes at most the size that it receives.
         #[expect(unsafe_code)]
         let got = unsafe {
             libc::syscall(
@@ -82,7 +82,7 @@ impl Inherited {
         Ok(Self {
             processors: sched_getaffinity(None)?,
             scheduling,
-            // SAFETY: it takes two numbers.
+            // SAFETY: the call takes only numbers.
             #[expect(unsafe_code)]
             io_priority: unsafe { libc::syscall(libc::SYS_ioprio_get, IO_OF_PROCESS, 0) },
         })
@@ -104,7 +104,8 @@ impl Confined {
     }
 }
 
-/// A number of /proc/net/sockstat, which is of this network namespace for these two and of the machine for others.
+/// Returns a number of /proc/net/sockstat. The two that are used here count this network namespace, others count the
+/// machine.
 fn count(text: &str, line: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|it| it.strip_prefix(line))?;
     let mut words = rest.split_whitespace();

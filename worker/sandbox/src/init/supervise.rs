@@ -1,4 +1,4 @@
-//! The process that looks after commands, one after the other: inside its own process namespace it is the first.
+//! The supervisor of commands, which runs them one after the other. In a process namespace it is the first process.
 
 use std::convert::Infallible;
 use std::io;
@@ -22,10 +22,10 @@ use super::{at, command, exit, report};
 use crate::channel;
 use crate::spec::{CommandEnd, LauncherReport, Limit, Setup, SetupFailed, SetupStep};
 
-/// The exit code of bash for a program that grew a file too large: 128 and SIGXFSZ.
+/// The exit code of bash for a program that exceeded the file size limit: 128 and SIGXFSZ.
 const FILE_SIZE_EXIT: i32 = 128 + libc::SIGXFSZ;
 
-/// The resources to run a command in this sandbox.
+/// The supervisor of the commands in one sandbox.
 pub(super) struct Supervisor<'a> {
     pub(super) control: &'a OwnedFd,
     pub(super) setup: &'a Setup,
@@ -35,16 +35,16 @@ pub(super) struct Supervisor<'a> {
 }
 
 impl Supervisor<'_> {
-    /// Says that the sandbox is ready, and runs the commands that come for as long as each leaves it as new. Of each it
-    /// ends everything that is left, and reports.
+    /// Reports that the sandbox is ready, and runs commands as long as each one leaves it unchanged. After each
+    /// command, it kills all remaining processes and reports the end.
     pub(super) fn serve(self, listeners: Vec<TcpListener>) -> Result<Infallible, SetupFailed> {
-        // Before there is a child, so that none goes unheard.
-        let signals = hear_children().map_err(at(SetupStep::Exec))?;
+        // Before the first child starts, so that no signal is missed.
+        let signals = watch_children().map_err(at(SetupStep::Exec))?;
         let new = ReuseCheck::look(self.process_set);
         announce(self.control, listeners).map_err(at(SetupStep::Exec))?;
         while let Some(order) = Ordered::receive(self.control).map_err(at(SetupStep::Exec))? {
             let (ended, is_quick) = self.run(order, &signals)?;
-            // The thread that watches a long one goes with this process.
+            // A long command has a watchdog thread, which ends only with this process.
             let is_reusable = is_quick
                 && ended.limit.is_none()
                 && new.is_some()
@@ -62,7 +62,7 @@ impl Supervisor<'_> {
         exit(0);
     }
 
-    /// Runs a command, and says whether it ended so soon that nothing had to watch it.
+    /// Runs a command. Returns its end, and whether it ended before the watchdog started.
     fn run(&self, order: Ordered, signals: &SignalFd) -> Result<(CommandEnd, bool), SetupFailed> {
         let Some(shell) = super::fork_child().map_err(at(SetupStep::Exec))? else {
             let failed = command::exec(self.setup, &order, self.filter)
@@ -71,10 +71,10 @@ impl Supervisor<'_> {
             exit(127);
         };
         self.watch.begin(order.disk());
-        // The pipes end with the command's own processes.
+        // The pipes must close with the command's own processes.
         drop(order);
         let mut usage = ChildUsage::default();
-        // Most commands have ended before there is anything to watch.
+        // Most commands end before there is anything to watch.
         let mut end = self.wait_for_end(signals, shell, Some(limit_watchdog::INTERVAL), &mut usage);
         let is_quick = matches!(end, WaitResult::Exited(_));
         if let WaitResult::NotYet = end {
@@ -87,7 +87,7 @@ impl Supervisor<'_> {
         self.end_all(&mut usage);
         let (exit_code, limit) = match end {
             WaitResult::Exited(code) => (code, self.watch.limit_at_end()),
-            // The worker does not wait for more than the end.
+            // The worker waits only for the end here, so the disk is not measured.
             WaitResult::Killed | WaitResult::NotYet => (None, self.watch.limit()),
         };
         let is_killed = limit.is_some_and(|limit| self.watch.is_deadly(limit));
@@ -127,12 +127,12 @@ impl Supervisor<'_> {
                 Ok(_) => {}
                 Err(_) => continue,
             }
-            // The worker says nothing while a command runs, so this is the end of the lifeline.
+            // The worker sends nothing while a command runs, so this is the end of the lifeline.
             if !waiting[1].revents().is_empty() {
                 return WaitResult::Killed;
             }
             while let Ok(Some(_)) = signals.read_signal() {}
-            // Also those who lost their parent and became our children.
+            // This includes orphaned processes that became children of this process.
             match usage.wait_for(shell) {
                 Waited::ChildEnded(_, status) => return WaitResult::Exited(exit_code(status)),
                 Waited::More => are_more_ended = true,
@@ -141,17 +141,17 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Kills all that is left and waits until every child is gone, so that their usage counts.
+    /// Kills all remaining processes and waits for every child, so that their usage counts.
     fn end_all(&self, usage: &mut ChildUsage) {
-        // After most commands nobody has to be looked for.
+        // After most commands no process remains.
         if !matches!(usage.wait_all(), Waited::Nobody) {
             self.process_set.end(usage);
         }
     }
 }
 
-/// Has the end of a child be heard by polling.
-fn hear_children() -> io::Result<SignalFd> {
+/// Makes the end of a child visible to poll(2).
+fn watch_children() -> io::Result<SignalFd> {
     let mut child_ended = SigSet::empty();
     child_ended.add(Signal::SIGCHLD);
     sigprocmask(SigmaskHow::SIG_BLOCK, Some(&child_ended), None)?;
@@ -167,15 +167,15 @@ fn announce(control: &OwnedFd, listeners: Vec<TcpListener>) -> io::Result<()> {
 
 /// The result of waiting for a command.
 enum WaitResult {
-    /// It ended, with an exit code as a shell gives it.
+    /// The command ended, with an exit code as a shell reports it.
     Exited(Option<i32>),
-    /// The worker wants its end, or is gone.
+    /// The worker requested the end, or is gone.
     Killed,
-    /// It runs.
+    /// The command still runs.
     NotYet,
 }
 
-/// As a shell gives it.
+/// Returns the exit code as a shell reports it.
 fn exit_code(status: i32) -> Option<i32> {
     if libc::WIFEXITED(status) {
         Some(libc::WEXITSTATUS(status))

@@ -1,4 +1,4 @@
-//! The size of a directory tree, whatever its depth and modes, while other processes change it.
+//! Measurement of a directory tree of any depth and with any modes, while other processes change it.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -9,15 +9,15 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, chmod, fstat, openat, sta
 /// The usage of a tree.
 #[derive(Default)]
 pub(super) struct TreeUse {
-    /// On the disk.
+    /// Bytes on the disk.
     pub(super) bytes: u64,
-    /// Files, directories and all else.
+    /// Files, directories and all other entries.
     pub(super) entries: u64,
 }
 
-/// A directory on the way down.
+/// A directory on the current path.
 struct Level {
-    /// In the level above.
+    /// The name in the level above.
     name: CString,
     id: (u64, u64),
     /// The directories in it that are still to be visited.
@@ -34,8 +34,9 @@ impl Level {
     }
 }
 
-/// Adds up a tree, or as much of it as has `max_entries`. One directory is open at a time, and the way back up is
-/// its `..`; where that leads elsewhere, because someone moved it, the way begins anew at the root.
+/// Measures a tree, and stops when it has more than `max_entries`. Only one directory is open at a time, and `..`
+/// leads back up. If a process moved the directory, `..` leads elsewhere. The path is then followed again from the
+/// root.
 pub(super) fn measure(root: &OwnedFd, max_entries: u64, sum: &mut TreeUse) -> io::Result<()> {
     let mut here = open(root, c".")?;
     let mut levels = vec![Level::of(&here, c".".to_owned(), sum)?];
@@ -44,7 +45,7 @@ pub(super) fn measure(root: &OwnedFd, max_entries: u64, sum: &mut TreeUse) -> io
             return Ok(());
         }
         if let Some(name) = level.pending.pop() {
-            // It may be gone.
+            // The directory may be gone.
             let Ok(inner) = open(&here, &name) else {
                 continue;
             };
@@ -60,7 +61,7 @@ pub(super) fn measure(root: &OwnedFd, max_entries: u64, sum: &mut TreeUse) -> io
     Ok(())
 }
 
-/// Opens the last level, or the last that is still in its place.
+/// Opens the last level, or the deepest level that is still in its place.
 fn climb(root: &OwnedFd, here: &OwnedFd, levels: &mut Vec<Level>) -> io::Result<OwnedFd> {
     let is = |directory: &OwnedFd, level: &Level| id(directory).is_ok_and(|id| id == level.id);
     if let (Ok(above), Some(level)) = (open(here, c".."), levels.last())
@@ -90,14 +91,14 @@ fn open(parent: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let open = |parent: &OwnedFd, name, how| openat(parent, name, flags | how, Mode::empty());
     match open(parent, name, OFlags::RDONLY) {
-        // It may be written to all the same. Its name may be that of a link by now.
+        // The command may still be able to write to the directory. Its name may be that of a link by now.
         Err(rustix::io::Errno::ACCESS) => {
             let seen = open(parent, name, OFlags::PATH)?;
             let mode = Mode::from_raw_mode(fstat(&seen)?.st_mode);
             let path = format!("/proc/self/fd/{}", seen.as_raw_fd());
             chmod(&path, Mode::RWXU)?;
             let opened = open(&seen, c".", OFlags::RDONLY);
-            // The command must not notice.
+            // The command must not notice the change.
             chmod(&path, mode)?;
             Ok(opened?)
         }
@@ -105,7 +106,7 @@ fn open(parent: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
     }
 }
 
-/// Adds up a directory's entries, and returns those that are directories.
+/// Adds the entries of a directory, and returns those that are directories.
 fn read(directory: &OwnedFd, sum: &mut TreeUse) -> io::Result<Vec<CString>> {
     const BLOCK_BYTES: u64 = 512;
     let mut inner = Vec::new();
@@ -165,7 +166,7 @@ mod tests {
     fn a_tree_that_is_moved_about_is_measured_whole_and_never_left() {
         let home = tempfile::tempdir().unwrap();
         let root = home.path().join("a/root");
-        // As many names as would be seen if the root were left, in its likeness.
+        // If the measurement left the root, it would count these names, because the root has an `x` as well.
         for number in 0..200 {
             fs::create_dir_all(home.path().join(format!("a/x/{number}"))).unwrap();
         }
@@ -186,7 +187,7 @@ mod tests {
         });
         while !mover.is_finished() {
             let sum = measured(&root);
-            // 3 × 4 that stay; z, y, x, w, where x and w may be seen twice; gone, soon.
+            // 12 entries that stay (3 × 4), then z, y, x and w (x and w may be counted twice), then gone and soon.
             assert!((14..=20).contains(&sum.entries), "{} entries", sum.entries);
         }
         mover.join().unwrap();

@@ -1,7 +1,7 @@
-//! Memory and disk that no path leads to: files that never had a name or have lost it, as long as they are open,
-//! and shared memory of System V.
+//! Memory and disk usage without a path: open files that never had a name or have lost it, and shared memory of System
+//! V.
 //!
-//! Not all of it can be seen from here: what is mapped and no longer open, or on its way through a socket. A cgroup
+//! Some of it is not visible here: memory that is mapped but no longer open, or in transit through a socket. A cgroup
 //! counts such memory as well.
 
 use std::collections::HashSet;
@@ -14,20 +14,20 @@ use rustix::process::Pid;
 use super::process::{self, Process};
 use super::process_set::ProcessSet;
 
-/// The size of the held files in bytes.
+/// The size of the unlinked files in bytes.
 #[derive(Default)]
 pub(super) struct UnlinkedUsage {
     pub(super) memory_bytes: u64,
     pub(super) disk_bytes: u64,
 }
 
-/// Looks at all that these processes have open. All threads of one have the same: the filter of system calls denies
-/// them tables of their own.
+/// Measures all files that these processes have open. All threads of a process have the same table of open files,
+/// because the system call filter denies separate tables.
 pub(super) fn measure(processes: &[Process], process_set: ProcessSet) -> UnlinkedUsage {
     let mut sum = UnlinkedUsage::default();
     let mut seen = HashSet::new();
     for process in processes {
-        // It may be gone, or hide.
+        // The process may be gone or deny access.
         let Ok(entries) = open_files(process.thread) else {
             continue;
         };
@@ -41,15 +41,15 @@ pub(super) fn measure(processes: &[Process], process_set: ProcessSet) -> Unlinke
     sum
 }
 
-/// Whether a process does not let itself be looked at, as if it were of another user. `shell` is the first of a
-/// command:
-/// until it becomes bash it is like the one that looks after it.
+/// Returns whether a process denies access, as if it belonged to another user. `shell` is the first process of a
+/// command: until it becomes bash, it denies access like its supervisor.
 pub(super) fn is_hidden(process: &Process, shell: Pid) -> bool {
     let is_denied = |thread| {
         open_files(thread).is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied)
     };
     let is_begun = |thread| thread != shell || !process::has_not_executed(thread);
-    // One that is ending is denied as well, and has no memory. Bash may have begun meanwhile, so it is asked twice.
+    // A process that is ending also denies access, and has no memory. Bash may have started since, so access is
+    // checked twice.
     is_denied(process.thread)
         && is_begun(process.thread)
         && Process::look(process.thread).is_some_and(|process| is_denied(process.thread))
@@ -80,7 +80,7 @@ impl UnlinkedUsage {
     }
 }
 
-/// All of the namespace (proc_sysvipc(5)), attached or not.
+/// Returns the size of all shared memory of the namespace, attached or not (proc_sysvipc(5)).
 fn system_v() -> u64 {
     let text = fs::read_to_string("/proc/sysvipc/shm").unwrap_or_default();
     let mut lines = text.lines();

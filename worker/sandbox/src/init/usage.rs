@@ -5,42 +5,42 @@ use std::time::Duration;
 
 use rustix::process::Pid;
 
-/// The resource usage of the children that were waited for, and of those that they had waited for themselves.
+/// The resource usage of the children that were waited for, including children that they waited for themselves.
 #[derive(Default)]
 pub(super) struct ChildUsage {
     pub(super) cpu: Duration,
-    /// The most that any one of them had.
+    /// The highest memory use of a single child.
     pub(super) peak_memory_bytes: u64,
 }
 
 /// The result of waiting.
 pub(super) enum Waited {
-    /// One has ended, with that status (wait(2)).
+    /// A child has ended with this status (wait(2)).
     ChildEnded(Pid, i32),
-    /// Some are there, and none has ended.
+    /// There are children, and none has ended.
     NotYet,
-    /// More may have ended than were waited for in one go.
+    /// More children may have ended than one call waits for.
     More,
-    /// There are no children. A process that loses its parent becomes our child, so there are no descendants either.
+    /// There are no children. Orphaned processes become children of this process, so there are no descendants either.
     Nobody,
 }
 
-/// Children that are waited for in one go: those that replace themselves could end without end.
-const MOST_AT_ONCE: usize = 1024;
+/// The most children that one call waits for. Processes that replace themselves could otherwise keep it busy forever.
+const MAX_AT_ONCE: usize = 1024;
 
 impl ChildUsage {
-    /// Waits for those that have ended, and says what of the others is known.
+    /// Waits for all children that have ended, and returns the state of the others.
     pub(super) fn wait_all(&mut self) -> Waited {
         self.wait_until(|_| false)
     }
 
-    /// Waits for those that have ended until it comes to that one.
+    /// Waits for children that have ended, up to this child.
     pub(super) fn wait_for(&mut self, child: Pid) -> Waited {
         self.wait_until(|ended| ended == child)
     }
 
     fn wait_until(&mut self, is_it: impl Fn(Pid) -> bool) -> Waited {
-        for _ in 0..MOST_AT_ONCE {
+        for _ in 0..MAX_AT_ONCE {
             match self.wait(false) {
                 Waited::ChildEnded(child, _) if !is_it(child) => {}
                 waited => return waited,
@@ -49,14 +49,14 @@ impl ChildUsage {
         Waited::More
     }
 
-    /// Waits for a child if `blocking`, or looks whether one has ended.
+    /// Waits for a child if `blocking`; otherwise checks whether one has ended.
     ///
-    /// It tells of that child alone: what getrusage(2) says of children is the sum of all commands.
+    /// Adds the usage of that child alone, because getrusage(2) returns the sum over all commands.
     pub(super) fn wait(&mut self, blocking: bool) -> Waited {
-        // Also those that send their parent no signal.
+        // Includes children that send their parent no signal.
         let options = libc::__WALL | if blocking { 0 } else { libc::WNOHANG };
         let mut status = 0;
-        // SAFETY: it is a structure of numbers, of which zero is one.
+        // SAFETY: the structure contains only numbers, for which zero is valid.
         #[expect(unsafe_code)]
         let mut taken: libc::rusage = unsafe { std::mem::zeroed() };
         loop {
@@ -78,7 +78,7 @@ impl ChildUsage {
 
     fn add(&mut self, taken: &libc::rusage) {
         self.cpu += duration(taken.ru_utime) + duration(taken.ru_stime);
-        // In KiB.
+        // `ru_maxrss` is in KiB.
         let most = taken.ru_maxrss.unsigned_abs() * 1024;
         self.peak_memory_bytes = self.peak_memory_bytes.max(most);
     }

@@ -1,6 +1,6 @@
-//! The number of processes of this user, as the kernel counts them for `RLIMIT_NPROC` (getrlimit(2)): also those of
-//! other containers with the same user, which /proc does not show. The kernel does not report the number, but it
-//! refuses a process beyond a limit.
+//! The number of processes of this user, as the kernel counts them for `RLIMIT_NPROC` (getrlimit(2)). This includes
+//! processes of other containers with the same user, which /proc does not show. The kernel does not report the number,
+//! but it refuses a process beyond a limit.
 
 use std::io;
 
@@ -9,12 +9,13 @@ use nix::unistd::ForkResult;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 /// The most processes and threads that a kernel can have.
-const MOST: u64 = 4 * 1024 * 1024;
+const MAX: u64 = 4 * 1024 * 1024;
 
-/// Counts them, threads as well, this process included. `None` if it may start none at all, or as many as it likes.
+/// Counts the processes and threads of this user, including this process. Returns `None` if the user can start none at
+/// all, or any number.
 pub(super) fn count() -> io::Result<Option<u64>> {
     let before = getrlimit(Resource::Nproc);
-    let most = before.maximum.unwrap_or(MOST).min(MOST);
+    let most = before.maximum.unwrap_or(MAX).min(MAX);
     let has_room = |limit: u64| {
         let limit = Rlimit {
             current: Some(limit),
@@ -28,9 +29,10 @@ pub(super) fn count() -> io::Result<Option<u64>> {
     counted
 }
 
-/// The number of those that are there, if there is room for one more from some limit up to that one on.
+/// Returns the largest limit without room for another process. Returns `None` if all limits up to `most` have room, or
+/// none has.
 fn search(most: u64, has_room: impl Fn(u64) -> io::Result<bool>) -> io::Result<Option<u64>> {
-    // With `below` there is no room, with `above` there is.
+    // The limit `below` leaves no room, the limit `above` does.
     let (mut below, mut above) = (0, 1);
     while !has_room(above)? {
         if above >= most {
@@ -46,7 +48,7 @@ fn search(most: u64, has_room: impl Fn(u64) -> io::Result<bool>) -> io::Result<O
             below = middle;
         }
     }
-    // There are always this one and, with a limit of that many, no other.
+    // This process always counts. If a limit of one still has room, the limit does not apply.
     Ok((below > 0).then_some(below))
 }
 

@@ -47,7 +47,7 @@ fn decided(outcome: AttemptOutcome, state: &AttemptState<'_>) -> AttemptDecision
     decide(outcome, state, PartialResult::default()).unwrap()
 }
 
-/// The types of the events, joined by spaces.
+/// Returns the types of the events, joined by spaces.
 fn kinds(decision: &AttemptDecision) -> String {
     let kinds = decision
         .events
@@ -56,7 +56,7 @@ fn kinds(decision: &AttemptDecision) -> String {
     kinds.collect::<Vec<_>>().join(" ")
 }
 
-/// The pause before the next attempt, in seconds; `None` if the job does not go on by itself.
+/// Returns the pause before the next attempt in seconds, or `None` if there is no automatic retry.
 fn pause(decision: &AttemptDecision) -> Option<i64> {
     match decision.next {
         RunTransition::Requeue { run_at, .. } => Some(run_at.timestamp()),
@@ -208,7 +208,7 @@ fn a_provider_may_ask_for_an_hour_and_no_more() {
     for asked in [31_536_000.0, 1e19] {
         let asked = Some(Duration::from_secs_f64(asked));
         assert_eq!(seconds(0, asked), 3600);
-        // A date that exists.
+        // The addition must not overflow.
         let _ = Utc::now() + backoff::after_model_outage(0, asked);
     }
 }

@@ -11,11 +11,11 @@ use worker_model::ModelError;
 
 use crate::telemetry::ProviderMeters;
 
-/// The age from which on the shared state is read again before a call.
+/// The age at which the shared state is read again before a call.
 const STATE_AGE: Duration = Duration::from_secs(1);
-/// The longest pause that is shared: a provider may be wrong by years.
+/// The longest shared pause, because a provider's request can be wrong by years.
 const MAX_PAUSE: Duration = Duration::from_secs(60 * 60);
-/// The pause of a caller while another one probes the provider, or after a failure of the database.
+/// The pause of a caller while another caller probes the provider, or after a failure of the database.
 const PROBE_PAUSE: Duration = Duration::from_secs(1);
 
 /// The pause and the circuit breaker of an account.
@@ -29,13 +29,13 @@ pub(crate) struct AccountHealth {
     reading: FairMutex<()>,
 }
 
-/// What this worker knows of it.
+/// The health of the account as this worker knows it.
 #[derive(Clone, Copy, Default)]
 struct KnownHealth {
     read_at: Option<Instant>,
     paused_until: Option<Instant>,
     has_failed: bool,
-    /// `None` if the circuit is closed. It is half open when the time is over.
+    /// `None` if the circuit is closed. After this time, the circuit is half open.
     open_until: Option<Instant>,
 }
 
@@ -51,7 +51,7 @@ impl AccountHealth {
         }
     }
 
-    /// Waits for the end of a pause. Fails at once if that is too far away or the circuit is open.
+    /// Waits for the end of a pause. Fails immediately if the pause is longer than `patience` or the circuit is open.
     pub(super) async fn wait_until_asked(&self, patience: Duration) -> Result<(), ModelError> {
         loop {
             self.refresh().await;
@@ -65,8 +65,8 @@ impl AccountHealth {
         }
     }
 
-    /// The same without a wait, for a call that has its turn. Returns whether there is a pause. The call is the
-    /// probe of a half-open circuit; if another one is, it fails.
+    /// Makes the same checks without a wait, for a call that is first in line. Returns whether there is a pause. The
+    /// call becomes the probe of a half-open circuit, or fails if another call is the probe.
     pub(super) async fn begin_call(&self) -> Result<bool, ModelError> {
         self.refresh().await;
         if !self.pause().is_zero() {
@@ -77,7 +77,7 @@ impl AccountHealth {
         Ok(false)
     }
 
-    /// Fails if the provider has asked for a longer pause.
+    /// Fails if the provider has requested a pause that is longer than `patience`.
     pub(super) fn check_pause(&self, patience: Duration) -> Result<(), ModelError> {
         let retry_after = self.pause();
         if retry_after <= patience {
@@ -89,7 +89,7 @@ impl AccountHealth {
         })
     }
 
-    /// The rest of the pause that the provider asked for.
+    /// Returns the rest of the pause that the provider requested.
     pub(super) fn pause(&self) -> Duration {
         let until = self.known().paused_until;
         until.map_or(Duration::ZERO, |until| {
@@ -97,12 +97,12 @@ impl AccountHealth {
         })
     }
 
-    /// Has the state read again before the next call.
+    /// Makes the next call read the state again.
     pub(super) fn forget(&self) {
         self.known().read_at = None;
     }
 
-    /// Notes that the provider has begun to reply.
+    /// Records that the provider has started to reply.
     pub(crate) async fn note_reply(&self) {
         {
             let mut known = self.known();
@@ -114,16 +114,16 @@ impl AccountHealth {
         }
         self.meters.set_circuit(&self.provider, false);
         if let Err(error) = db::provider::note_reply(&self.pool, &self.id).await {
-            self.warn(&error, "the recovery of a provider could not be noted");
+            self.warn(&error, "could not record the recovery of a provider");
         }
     }
 
-    /// Notes the error of a call that was made.
+    /// Records the error of a call.
     pub(crate) async fn note_error(&self, error: &ModelError) {
         match error {
             ModelError::RateLimited { retry_after } => self.note_pause(*retry_after).await,
             error if error.is_outage() => self.note_failure().await,
-            // It answered, if only with a refusal.
+            // The provider answered, even if only with a refusal.
             _ => self.note_reply().await,
         }
     }
@@ -138,20 +138,20 @@ impl AccountHealth {
             known.paused_until = known.paused_until.max(Some(until));
         }
         if let Err(error) = db::provider::pause(&self.pool, &self.id, pause).await {
-            self.warn(&error, "the pause of a provider could not be noted");
+            self.warn(&error, "could not record the pause of a provider");
         }
     }
 
     async fn note_failure(&self) {
         if let Err(error) = db::provider::note_failure(&self.pool, &self.id).await {
-            self.warn(&error, "an outage of a provider could not be noted");
+            self.warn(&error, "could not record an outage of a provider");
         }
         let mut known = self.known();
         known.has_failed = true;
         known.read_at = None;
     }
 
-    /// Reads the shared state, unless it was read just now.
+    /// Reads the shared state, unless it was read recently.
     pub(super) async fn refresh(&self) {
         let _turn = self.reading.lock().await;
         let read_at = self.known().read_at;
@@ -160,7 +160,7 @@ impl AccountHealth {
         }
         match db::provider::get_or_insert_state(&self.pool, &self.id, &self.provider).await {
             Ok(state) => self.learn(state),
-            // What was known before is better than nothing.
+            // The previous state is better than none.
             Err(error) => self.warn(&error, "the state of a provider could not be read"),
         }
     }
@@ -188,7 +188,7 @@ impl AccountHealth {
         }
     }
 
-    /// Makes this call the probe of a half-open circuit. Fails if another is.
+    /// Makes this call the probe of a half-open circuit. Fails if another call is the probe.
     async fn probe_if_half_open(&self) -> Result<(), ModelError> {
         if self.known().open_until.is_none() {
             return Ok(());
@@ -197,7 +197,7 @@ impl AccountHealth {
             Ok(true) => return Ok(()),
             // The circuit may be closed, or open again, by now.
             Ok(false) => self.forget(),
-            Err(error) => self.warn(&error, "a probe of a provider could not begin"),
+            Err(error) => self.warn(&error, "could not start a probe of a provider"),
         }
         Err(self.circuit_open(PROBE_PAUSE))
     }

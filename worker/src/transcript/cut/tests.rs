@@ -5,7 +5,7 @@ use shared::message::{AssistantMessage, Block, StopReason, Tokens, ToolCall};
 
 use super::*;
 
-/// A reply of about so many tokens, with a call if it is to have one.
+/// Returns a reply of about `tokens` tokens, with the given call, if any.
 fn reply(text: &str, tokens: usize, call: Option<&str>) -> AssistantMessage {
     let mut content = vec![Block::Text {
         text: format!("{text} {}", "x".repeat(4 * tokens)),
@@ -30,7 +30,7 @@ fn says(text: &str) -> Vec<Part> {
     vec![Part::Text(text.to_owned())]
 }
 
-/// The messages, by their first words.
+/// Returns the messages, each by its first word.
 fn shown(transcript: &Transcript) -> Vec<String> {
     let first = |text: &str| text.split_whitespace().next().unwrap_or("").to_owned();
     let messages = transcript.messages().iter().map(|message| match message {
@@ -47,7 +47,8 @@ fn shown(transcript: &Transcript) -> Vec<String> {
     messages.collect()
 }
 
-/// Two jobs, the first with two turns, the second with one that is over and the results of another.
+/// Creates a transcript of two jobs. The first has two turns. The second has a complete turn
+/// and the results of another.
 fn two_jobs(first: JobId, second: JobId) -> Transcript {
     let mut transcript = Transcript::new(false);
     transcript.begin(first, says("one"));
@@ -84,7 +85,7 @@ fn what_is_left_begins_with_the_summary_and_the_prompt_of_the_job_that_was_cut()
         assert_eq!((cut.job, cut.from_end), (job, from_end), "{keep}");
         transcript.compact(cut, "S");
         assert_eq!(shown(&transcript), left, "{keep}");
-        // The places of what is left are known: it can be cut again.
+        // The positions of the remaining messages are known, so the transcript can be cut again.
         transcript.add_reply(reply("e", 100, None));
         let again = transcript.cut(50).unwrap();
         assert_eq!((again.job, again.from_end), (second, 1), "{keep}");

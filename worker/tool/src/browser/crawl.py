@@ -1,15 +1,15 @@
-"""A crawl: pages of a site that lead to one another, nearest first, written to a file."""
+"""A crawl of linked pages of a site, breadth first, with the results in a file."""
 
 import re
 
 CRAWL_FILE = "crawl/pages.jsonl"
-# A page of a crawl that takes longer is taken as it stands.
+# The maximum load time of a page in a crawl. After it, the crawl reads the page in its current state.
 CRAWL_LOAD_SECONDS = 10
 MAX_PAGE_TEXT = 200_000
 MAX_PAGE_LINKS = 500
-# Time that is kept for the result.
+# The time that is reserved for the result.
 CRAWL_RESERVE_SECONDS = 5
-# Links to files are listed and not opened, and pages are read without their pictures.
+# Links to these files are listed but not opened. Pages are read without the pictures below.
 FILES = (
     "pdf zip gz tar tgz 7z rar exe dmg iso doc docx xls xlsx ppt pptx odt ods odp epub csv json xml rss png jpg jpeg"
     " gif svg webp ico mp3 mp4 webm mov avi wav ogg css js woff woff2 ttf"
@@ -28,7 +28,7 @@ def is_page(url):
 
 
 def links_to_follow(links, start, pattern):
-    """The pages among the links: of the same host, and matching the pattern if there is one."""
+    """Yields the links to pages on the same host that match the pattern, if there is one."""
     host = urlsplit(start).netloc
     for link in links:
         url = plain_url(link["url"])
@@ -39,7 +39,7 @@ def links_to_follow(links, start, pattern):
 
 
 def crawled(browser, url):
-    """One page, or why it cannot be read."""
+    """Returns the content of a page, or the reason why it cannot be read."""
     try:
         browser.open(url, CRAWL_LOAD_SECONDS)
         found = browser.evaluate(PAGE)
@@ -74,7 +74,7 @@ def crawl(browser, asked):
                     break
                 url, steps = waiting.pop(0)
                 page = {**crawled(browser, url), "depth": steps}
-                # Where redirects led is not opened again.
+                # The target of a redirect is not opened again.
                 known.add(plain_url(page["url"]))
                 pages.append(page)
                 file.write(json.dumps(page, ensure_ascii=False) + "\n")

@@ -1,4 +1,4 @@
-"""Chromium over the DevTools protocol on two pipes: its start, its open pages, and what happens in them."""
+"""Chromium, controlled over the DevTools protocol on two pipes: its start, its open pages and their events."""
 
 import base64
 import json
@@ -12,17 +12,17 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 PATIENCE_SECONDS = 40
-# A page whose network is quiet for so long is taken to be complete; one that never is, is taken as it stands.
+# A page is complete when its network was quiet for this time. `LOAD_SECONDS` limits the wait for a page that never is.
 QUIET_SECONDS = 0.5
 LOAD_SECONDS = 20
-# Requests that begin later than this after a page has loaded, or after a step, are not waited for: many pages ask for
-# news for ever. A slow answer may be what the next request waits for, so it begins this time anew.
+# A request that begins later than this after a page has loaded, or after a step, is not waited for, because many pages
+# poll forever. After a slow response, this time begins again, because the next request may depend on the response.
 FOLLOW_SECONDS = 1
-# Pages that are open at once; one more is closed at once.
+# The maximum number of open pages. An additional page is closed immediately.
 MAX_TABS = 8
 MAX_PIXELS = 16_000
 DOWNLOADS = "downloads"
-# Where search engines show results: a part of the host's name, the path, and the parameter with what was asked.
+# The result pages of search engines: a part of the host name, the path, and the parameter with the query.
 SEARCHES = [
     ("google.", "/search", "q"), ("bing.com", "/search", "q"), ("duckduckgo.com", "", "q"),
     ("search.yahoo.", "/search", "p"), ("yandex.", "/search", "text"), ("baidu.com", "/s", "wd"),
@@ -33,11 +33,11 @@ SEARCHES = [
 
 
 class Trouble(Exception):
-    """Something that the model should know."""
+    """An error that is reported to the model."""
 
 
 class Gone(Trouble):
-    """There is no browser any more."""
+    """The browser has ended."""
 
 
 def is_search(url):
@@ -51,7 +51,7 @@ def is_search(url):
 
 
 def address(given):
-    """The page that is meant: a URL, or a file of the workspace."""
+    """Returns the URL of a web page, or the `file:` URL of a file in the workspace."""
     scheme = urlsplit(given).scheme
     if scheme in ("http", "https"):
         if is_search(given):
@@ -64,7 +64,7 @@ def address(given):
 
 
 class Tab:
-    """An open page, with what is known of its last navigation."""
+    """An open page, with the state of its last navigation."""
 
     def __init__(self, session, target):
         self.session, self.target = session, target
@@ -72,13 +72,13 @@ class Tab:
         self.document, self.status, self.failure, self.refused = None, None, None, False
 
     def navigate(self, request):
-        """Begins to follow another navigation."""
+        """Starts to track another navigation."""
         self.loaded, self.requests = False, {request: time.monotonic()}
         self.document, self.status, self.refused = request, None, False
 
 
 class Browser:
-    """A Chromium of our own."""
+    """A Chromium process that this script starts and controls."""
 
     def __init__(self, width=1280, height=900, keep_downloads=False):
         program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -96,14 +96,14 @@ class Browser:
         proxy = os.environ.get("http_proxy")
         arguments = [
             program, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.folder}",
-            # It runs in a sandbox already, in which it can make none of its own.
+            # Chromium runs in a sandbox in which it cannot create its own.
             "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--disable-quic", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync", "--mute-audio",
             "--disable-extensions", "--disable-features=Translate,MediaRouter", "--hide-scrollbars",
             f"--window-size={width},{height}",
             *([f"--proxy-server={proxy}", "--proxy-bypass-list=<-loopback>"] if proxy else []), "about:blank",
         ]
-        # It reads at 3 and writes at 4.
+        # Chromium reads from descriptor 3 and writes to descriptor 4.
         move = f"exec 3<&{theirs_in} 4>&{theirs_out}; exec \"$@\""
         self.process = subprocess.Popen(
             ["bash", "-c", move, "bash", *arguments],
@@ -112,7 +112,7 @@ class Browser:
         )
         os.close(theirs_in)
         os.close(theirs_out)
-        # New pages, also those that pages open, are followed before they load anything.
+        # New pages, including those that pages open, are tracked before they load anything.
         self.call(
             "Target.setAutoAttach", None, autoAttach=True, waitForDebuggerOnStart=True, flatten=True,
             filter=[{"type": "page"}, {"exclude": True}],
@@ -145,7 +145,7 @@ class Browser:
         return self.tab.status
 
     def allow(self, seconds):
-        """Sets when the browser must have answered."""
+        """Sets the deadline of the browser's responses."""
         self.deadline = time.monotonic() + seconds
 
     def resize(self, width, height):
@@ -155,7 +155,7 @@ class Browser:
                 self.send("Emulation.setDeviceMetricsOverride", tab.session, **self.metrics())
 
     def metrics(self):
-        # A window cannot be as narrow as a telephone; what is shown in it can.
+        # A window cannot be as narrow as a phone, but its content can.
         return {"width": self.width, "height": self.height, "deviceScaleFactor": 1, "mobile": False}
 
     def send(self, method, session, **parameters):
@@ -172,7 +172,7 @@ class Browser:
         return self.number
 
     def call(self, method, *session, **parameters):
-        """Asks the page that was opened last, or the browser itself if the session is `None`."""
+        """Calls a method of the page that was opened last, or of the browser itself if the session is `None`."""
         number = self.send(method, session[0] if session else self.tab.session, **parameters)
         return self.answer(number, self.deadline, "the browser does not answer: the page may keep it busy")
 
@@ -187,7 +187,7 @@ class Browser:
                 return message["result"]
 
     def pump(self, until):
-        """Takes in the next message; `None` if there is none until then."""
+        """Handles and returns the next message, or returns `None` at the deadline."""
         message = self.receive(until)
         if message is not None and "method" in message:
             self.hear(message["method"], message.get("params", {}), message.get("sessionId"))
@@ -219,7 +219,7 @@ class Browser:
             self.hear_tab(tab, method, data)
 
     def attach(self, session, target):
-        """Follows a page that was opened."""
+        """Starts to track a page that was opened."""
         if len(self.tabs) >= MAX_TABS:
             self.notes.append(f"more than {MAX_TABS} pages are open: one more was closed")
             self.send("Target.closeTarget", None, targetId=target)
@@ -230,7 +230,7 @@ class Browser:
         self.last_event = time.monotonic()
         self.send("Page.enable", session)
         self.send("Network.enable", session)
-        # Every document passes here, also one that another leads to.
+        # Every document request is intercepted here, including redirects.
         self.send("Fetch.enable", session, patterns=[{"urlPattern": "*", "resourceType": "Document"}])
         self.send("Emulation.setDeviceMetricsOverride", session, **self.metrics())
         self.send("Runtime.runIfWaitingForDebugger", session)
@@ -256,7 +256,7 @@ class Browser:
                 if self.last_event - began > FOLLOW_SECONDS:
                     tab.follows_until = self.last_event + FOLLOW_SECONDS
             error = data.get("errorText")
-            # What a download or another navigation takes the place of is aborted.
+            # A request that a download or another navigation replaces is aborted. That is not an error.
             if data["requestId"] == tab.document and error and error != "net::ERR_ABORTED":
                 tab.failure = tab.failure or f"the page could not be loaded: {error}"
         elif method == "Network.responseReceived" and data["requestId"] == tab.document:
@@ -269,7 +269,7 @@ class Browser:
             self.notes.append(f"the page said in a dialog: {data['message'][:300]!r}; it {words}")
         elif method == "Page.loadEventFired" or (method == "Page.frameStoppedLoading" and is_main):
             tab.loaded = True
-            # When a navigation moves to another process, the end of its own request is not always told.
+            # If a navigation moves to another process, Chromium does not always report the end of its request.
             tab.requests.pop(tab.document, None)
             self.last_event = time.monotonic()
             tab.follows_until = self.last_event + FOLLOW_SECONDS
@@ -283,7 +283,7 @@ class Browser:
         except Trouble:
             self.send("Page.stopLoading", tab.session)
             raise
-        # Within one page, and for what becomes a download, nothing is loaded.
+        # A navigation within a page and a download load no document.
         if not found.get("loaderId") or found.get("errorText") == "net::ERR_ABORTED":
             tab.loaded = True
         self.settle(seconds)
@@ -303,7 +303,7 @@ class Browser:
             if tab.loaded and not is_busy and time.monotonic() - self.last_event > QUIET_SECONDS:
                 break
         else:
-            # What has taken so long holds up none of the next steps.
+            # The requests that are still open do not delay the next steps.
             for tab in self.tabs:
                 tab.requests.clear()
         tab = self.tab

@@ -10,11 +10,11 @@ use tokio_util::task::AbortOnDropHandle;
 
 use crate::side_program::SideProgram;
 
-/// A browser that is not used for so long ends. The next call starts another, which knows the last page and the
-/// cookies.
+/// The time after which an unused browser ends. The next call starts another one, which knows the
+/// last page and the cookies.
 const IDLE: Duration = Duration::from_secs(60);
 
-/// The browser of a job. Nothing of it is left when this is dropped.
+/// The browser of a job. Dropping it ends the browser.
 #[derive(Default)]
 pub struct KeptBrowser {
     pub(super) slot: Mutex<Option<KeptProcess>>,
@@ -23,7 +23,7 @@ pub struct KeptBrowser {
 /// A browser between two calls.
 pub(super) struct KeptProcess(Expiring<BrowserProcess>);
 
-/// A browser that runs. It dies when this is dropped.
+/// A running browser. Dropping it ends the browser.
 pub(super) struct BrowserProcess {
     pub(super) program: SideProgram,
     pub(super) input: Sender,
@@ -31,12 +31,12 @@ pub(super) struct BrowserProcess {
 }
 
 impl KeptProcess {
-    /// Keeps a browser until it is taken, or has been idle for too long.
+    /// Keeps a browser until it is taken or has been idle for too long.
     pub(super) fn keep(process: BrowserProcess) -> Self {
         Self(Expiring::new(process))
     }
 
-    /// The browser, if it has not ended.
+    /// Returns the browser, if it has not ended.
     pub(super) async fn take(self) -> Option<BrowserProcess> {
         let process = self.0.take().await;
         process.filter(|process| process.program.exit_report.borrow().is_none())
@@ -72,7 +72,7 @@ impl<T: Send + 'static> Expiring<T> {
 mod tests {
     use super::*;
 
-    /// A value, and what holds it weakly.
+    /// Returns a value and a weak reference to it.
     fn value() -> (Arc<()>, std::sync::Weak<()>) {
         let value = Arc::new(());
         let weak = Arc::downgrade(&value);

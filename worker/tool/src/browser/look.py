@@ -1,4 +1,4 @@
-"""What pages are asked: their text, links, tables, forms and elements, and pictures of them."""
+"""Queries of pages: their text, links, tables, forms and elements, and screenshots."""
 
 SELECTOR = """it => {
   const steps = [];
@@ -108,7 +108,7 @@ FORMS = """
 
 
 def ask(browser, script, argument=None):
-    """Asks a page with the functions that scripts have in common."""
+    """Runs a script that uses the shared functions in the page."""
     return browser.evaluate(script.replace("SELECTOR(", f"({SELECTOR})("), argument)
 
 

@@ -1,5 +1,5 @@
-//! The process of a browser: a program of ours that drives Chromium in the job's sandbox. It is asked line by line.
-//! Pages may have taken it over, so what it says is not trusted.
+//! The process of a browser: a program that drives Chromium in the job's sandbox and reads one request per line.
+//! Pages may have taken control of it, so its output is not trusted.
 
 use std::time::Duration;
 
@@ -27,9 +27,9 @@ const PROGRAM: &str = concat!(
     "\n\n",
     include_str!("serve.py"),
 );
-/// The longest reply. A page whose text is longer has a browser that broke down.
+/// The maximum size of a reply. A longer reply means that the browser is broken.
 const MAX_REPLY_BYTES: u64 = 32 * 1024 * 1024;
-/// The part of a call's time that is for the start of Chromium and the end of the last step.
+/// The part of a call's time that is reserved for the start of Chromium and the end of the last step.
 const RESERVE: Duration = Duration::from_secs(15);
 
 /// A request, on one line.
@@ -44,30 +44,30 @@ struct BrowserRequest<'a> {
 #[derive(Deserialize)]
 #[serde(untagged)]
 pub(super) enum BrowserReply {
-    /// It could not be done; the words are for the model.
+    /// The request failed. The text is for the model.
     Error { error: String },
-    /// What came of it.
+    /// The result of the request.
     Result { result: Value },
 }
 
-/// The reason why a browser did not reply. The words are for the model.
+/// The reason why a browser did not reply. The text is for the model.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BrowserEnd {
-    /// It had ended before it read the request.
-    #[error("the browser ended before it could begin: try again")]
+    /// The browser had ended before it read the request.
+    #[error("the browser ended before it read the request: try again")]
     BeforeReading,
-    /// It ended, or said what nobody can read.
+    /// The browser ended, or its reply cannot be parsed.
     #[error(
         "the browser {0}. The next call starts another: cookies and the last page are kept, what was typed is not"
     )]
     Broken(String),
-    /// It did not reply in time.
-    #[error("there was no result after {0} s, and the browser was ended: do less in one call")]
+    /// The browser did not reply in time.
+    #[error("there was no result after {0} s, and the browser was stopped: do less in one call")]
     TimedOut(u64),
 }
 
 impl KeptBrowser {
-    /// Has the job's browser do something; it is started if it does not run.
+    /// Sends a request to the job's browser, which is started if it does not run.
     pub(super) async fn ask(
         &self,
         tool: ToolName,
@@ -80,7 +80,7 @@ impl KeptBrowser {
             .acquire()
             .await
             .map_err(|error| ToolError::Abort(error.into()))?;
-        // Taken out: what a dropped call leaves behind is in no known state.
+        // Taken out of the slot, because a dropped call leaves the browser in an unknown state.
         let kept = match slot.take() {
             Some(kept) => kept.take().await,
             None => None,
@@ -91,7 +91,7 @@ impl KeptBrowser {
             None => BrowserProcess::start(call.context).await?,
         };
         let reply = match process.ask(tool, arguments, call).await {
-            // It ended between two calls, and has not read this one.
+            // The browser ended between two calls and has not read this request.
             Err(BrowserEnd::BeforeReading) if !is_new => {
                 process = BrowserProcess::start(call.context).await?;
                 process.ask(tool, arguments, call).await
@@ -105,7 +105,7 @@ impl KeptBrowser {
 }
 
 impl BrowserProcess {
-    /// Starts it. Chromium starts with the first request.
+    /// Starts the program. Chromium starts with the first request.
     pub(super) async fn start(context: &ToolContext<'_>) -> Result<Self, ToolError> {
         let source = PROGRAM.replace('\'', r"'\''");
         let missing = r#"{"error": "python3 is not installed on this worker"}"#;
@@ -122,7 +122,7 @@ impl BrowserProcess {
         })
     }
 
-    /// Makes a request and waits for the reply. After an error it is of no use any more.
+    /// Sends a request and waits for the reply. After an error, the process cannot be used any more.
     pub(super) async fn ask(
         &mut self,
         tool: ToolName,
@@ -151,10 +151,10 @@ impl BrowserProcess {
         let read = bounded.read_until(b'\n', &mut reply).await;
         if read.is_err() || !reply.ends_with(b"\n") {
             let written = exit_report::read(self.program.exit_report.clone()).await;
-            let how = written.unwrap_or_else(|| "said more than a result may hold".to_owned());
+            let how = written.unwrap_or_else(|| "sent a result that is too large".to_owned());
             return Err(BrowserEnd::Broken(how));
         }
         serde_json::from_slice(&reply)
-            .map_err(|_| BrowserEnd::Broken("said what nobody can read".to_owned()))
+            .map_err(|_| BrowserEnd::Broken("sent an invalid response".to_owned()))
     }
 }

@@ -1,6 +1,6 @@
-"""The loop of a browser that is kept for a job: a request on each line of standard input, a reply on each line of output."""
+"""The loop of a job's browser: one request per line of standard input, one reply per line of standard output."""
 
-# The last page, for a job that goes on elsewhere; and the cookies, which never leave the machine.
+# The URL of the last page, so that another worker can continue the job. The cookies stay on this machine.
 STATE = ".skillet/browser.json"
 COOKIES = os.path.join(tempfile.gettempdir(), ".skillet-cookies.json")
 REMEMBER_SECONDS = 5
@@ -16,7 +16,7 @@ def saved(path):
 
 
 def save(path, content, mode):
-    """Writes a file anew, so that no link is followed."""
+    """Creates a file again instead of writing to it, so that no symbolic link is followed."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.lexists(path):
         os.unlink(path)
@@ -25,7 +25,7 @@ def save(path, content, mode):
 
 
 class Session:
-    """The browser of a job between its calls."""
+    """The browser of a job across its calls."""
 
     def __init__(self):
         self.browser = None
@@ -56,13 +56,13 @@ class Session:
         return result
 
     def show(self, browser, url):
-        """Opens the page that is meant; the one that is open is left as it is."""
+        """Opens the page at `url`. Without a URL, the open page does not change."""
         if url is not None:
             url = address(url)
             try:
                 browser.open(url)
             except Trouble:
-                # What was not opened is not looked at.
+                # A page that failed to open must not be shown.
                 browser.allow(REMEMBER_SECONDS)
                 browser.send("Page.navigate", browser.tab.session, url="about:blank")
                 raise
@@ -73,7 +73,7 @@ class Session:
             browser.notes.append("the browser was started anew and the last page opened again: what was typed is lost")
 
     def remember(self):
-        """Keeps what another browser of the job goes on with."""
+        """Saves the URL and the cookies for another browser of the job."""
         browser = self.browser
         if browser is None or not browser.tabs:
             return
@@ -100,13 +100,13 @@ class Session:
         try:
             self.remember()
         except Trouble:
-            # The page does not answer. The next call begins with another.
+            # The page does not respond. The next call starts a new browser.
             self.end()
         return reply
 
 
 def requests(session):
-    """The lines of standard input. Meanwhile the pages are followed: nothing of them waits, and nothing piles up."""
+    """Yields the lines of standard input. Handles the events of pages in the meantime, so that none of them waits."""
     buffer = b""
     while True:
         while b"\n" not in buffer:

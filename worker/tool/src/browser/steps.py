@@ -1,11 +1,11 @@
-"""Steps of work on a page: opening, clicking, typing, waiting, extracting. Input is sent as a person's hand sends it."""
+"""Steps on a page: open, click, type, wait, extract. Input is sent as mouse and key events."""
 
-# What a page shows when a step fails.
+# The maximum length of the page's text in the report of a failed step.
 MAX_SHOWN_TEXT = 2000
 MAX_WAIT_SECONDS = 30
-# No step begins with less time than this.
+# The minimum time that must be left when a step begins.
 STEP_RESERVE_SECONDS = 5
-# Modifier keys by their bits, and keys that have a name.
+# Modifier keys with their bits, and keys with names.
 MODIFIERS = {"alt": 1, "control": 2, "ctrl": 2, "meta": 4, "shift": 8}
 KEYS = {
     "enter": ("Enter", 13, "\r"), "tab": ("Tab", 9, None), "escape": ("Escape", 27, None),
@@ -15,7 +15,7 @@ KEYS = {
     "arrowright": ("ArrowRight", 39, None), "arrowdown": ("ArrowDown", 40, None),
 }
 
-# Finds elements by selector, by text, or by both, those first that people would mean. Open shadow roots are searched.
+# Finds elements by selector, by text or by both, the most likely ones first. Searches open shadow roots.
 FIND = """(kind, selector, text) => {
   const deep = (root, selector) => [...root.querySelectorAll(selector)].concat(
     ...[...root.querySelectorAll('*')].filter(it => it.shadowRoot).map(it => deep(it.shadowRoot, selector)));
@@ -50,7 +50,7 @@ FIND = """(kind, selector, text) => {
 
 COUNT = "({kind, selector, text}) => FIND(kind, selector, text).length"
 
-# Where to click an element, once it is in view; what else would get the click, if something covers it.
+# Scrolls an element into view, and returns the point to click and the element that covers it, if any.
 POINT = """
 async ({selector, text}) => {
   const found = FIND('control', selector, text);
@@ -72,7 +72,7 @@ async ({selector, text}) => {
 }
 """
 
-# Focuses a field and selects what it has, so that it is typed over.
+# Focuses a field and selects its content, so that typing replaces it.
 FOCUS = """
 ({selector, text, keep}) => {
   const found = FIND('field', selector, text);
@@ -159,7 +159,7 @@ SCROLL = """
 
 
 def wanted(step):
-    """The words that say which element is meant."""
+    """Returns a description of the element that the step refers to."""
     parts = [f"`{step[name]}`" for name in ("selector", "text") if step.get(name)]
     if not parts:
         raise Trouble("say which element is meant, by `selector` or by `text`")
@@ -341,14 +341,14 @@ STEPS = {name.removeprefix("step_"): value for name, value in list(globals().ite
 
 
 def here(browser):
-    """The page as it stands, in short."""
+    """Returns a summary of the current page."""
     shown = browser.evaluate("() => ({url: location.href, title: document.title})")
     shown["status"] = browser.status
     return shown
 
 
 def told(browser):
-    """What happened meanwhile, each time told once."""
+    """Returns the notes since the last call. Each note is returned once."""
     notes, browser.notes = browser.notes, []
     done = {"completed": "saved", "canceled": "not saved"}
     for guid, download in list(browser.downloads.items()):
@@ -361,7 +361,7 @@ def told(browser):
 
 
 def browse(browser, asked):
-    """Takes the steps one after the other. The first that fails ends it; what those before it returned is kept."""
+    """Runs the steps in order. The first failed step ends the call. The results of the steps before it are kept."""
     results = []
     for number, step in enumerate(asked["steps"], 1):
         name = step["action"]
@@ -380,7 +380,7 @@ def browse(browser, asked):
 
 
 def seen(browser):
-    """What a person would see of the page, for who has to find another way."""
+    """Returns the visible content of the page, so that the model can find another way."""
     browser.allow(STEP_RESERVE_SECONDS)
     try:
         shown = here(browser)

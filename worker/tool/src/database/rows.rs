@@ -1,14 +1,14 @@
-//! The rows of a query, as many of them as a model reads.
+//! The rows of a query, limited to what a model reads.
 
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::call::{Call, Done};
 
-/// What is said about the rows has room beside them.
+/// The number of bytes that are reserved for information about the rows.
 const ABOUT_BYTES: usize = 400;
 
-/// What a model reads of a statement that gave rows.
+/// The reply to a statement that returned rows.
 #[derive(Serialize)]
 struct RowsReply<'a> {
     rows: &'a [Box<RawValue>],
@@ -17,7 +17,7 @@ struct RowsReply<'a> {
     note: Option<String>,
 }
 
-/// The rows of a query that went well. If there are too many, a file of the workspace has them all.
+/// Returns the rows of a successful query. If there are too many, a file in the workspace contains all of them.
 pub(super) async fn done(rows: &[Box<RawValue>], call: &Call<'_>) -> Done {
     let most = call.shown_bytes().saturating_sub(ABOUT_BYTES);
     let (text, truncated) = show(rows, most, None);
@@ -34,7 +34,8 @@ pub(super) async fn done(rows: &[Box<RawValue>], call: &Call<'_>) -> Done {
     }
 }
 
-/// The rows as JSON of at most about so many bytes. `whole` names the file that has all of them, if there is one.
+/// Returns the rows as JSON of at most about `bytes` bytes, and whether rows are missing. `whole` names the file that
+/// contains all rows, if there is one.
 fn show(rows: &[Box<RawValue>], bytes: usize, whole: Option<&str>) -> (String, bool) {
     let mut left = bytes;
     let fitting = rows.iter().take_while(|row| {

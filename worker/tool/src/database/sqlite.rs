@@ -1,4 +1,4 @@
-//! Queries of a SQLite file, by the program `sqlite3` in the sandbox.
+//! Queries of a SQLite file, with the program `sqlite3` in the sandbox.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::context::ToolContext;
 use crate::{file, shell};
 use worker_model::ToolSpec;
 
-/// The most of a result that is looked at; a larger one is only in its file.
+/// The maximum size of a result that is read. A larger result is only in its file.
 const RESULT_BYTES: usize = 16 * 1024 * 1024;
 /// The database of a job that names none.
 const DEFAULT_PATH: &str = "memory.db";
@@ -56,8 +56,8 @@ impl Tool for SqlQuery {
     }
 }
 
-/// Asks, and changes something only if the job may: whether it may is decided as the file is opened, and no SQL
-/// can say otherwise.
+/// Runs a query. It can change data only if the job allows it. The mode is set when the file is
+/// opened, so no SQL can change it.
 async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
     let SqliteArguments { sql, path } = call.arguments()?;
     let parameters = &call.context.parameters;
@@ -72,7 +72,7 @@ async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
     let may_change = allows_changes(parameters);
     if !may_change {
         let found = call.context.workspace.open_file(&path);
-        // The program would say no more than that it cannot.
+        // The program would only report that it cannot open the file.
         found.map_err(|error| file::explain(&path, "queried", &error))?;
     }
     let script = script(&path, &sql, may_change);
@@ -84,12 +84,12 @@ async fn ask(call: &Call<'_>) -> Result<Done, ToolError> {
     Ok(done(&finished, call).await)
 }
 
-/// Whether the job's own parameters say that data may be changed.
+/// Whether the job's own parameters allow changes to data.
 fn allows_changes(parameters: &Map<String, Value>) -> bool {
     parameters.get("allow_mutation") == Some(&Value::Bool(true))
 }
 
-/// Names are words of the shell, whatever they are; `./` keeps one from being an option.
+/// Returns the command. Names are quoted for the shell, and `./` prevents a name from being parsed as an option.
 fn script(path: &str, sql: &str, may_change: bool) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
     let mode = if may_change { "" } else { " -readonly" };
@@ -109,8 +109,8 @@ async fn done(finished: &FinishedCommand, call: &Call<'_>) -> Done {
     let stderr = finished.stderr.shown.text.trim();
     if finished.timed_out || finished.ended.exit_code != Some(0) {
         let text = match stderr {
-            _ if finished.timed_out => "the query was given up: it took too long".to_owned(),
-            "" => "the query was given up: it needed more than it may".to_owned(),
+            _ if finished.timed_out => "the query was stopped: it took too long".to_owned(),
+            "" => "the query was stopped: it exceeded a limit".to_owned(),
             stderr => format!("the query failed: {stderr}"),
         };
         return Done {

@@ -1,4 +1,4 @@
-//! Reads of a table of a Supabase project, through its REST API.
+//! Reads of a table in a Supabase project, through its REST API.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::context::ToolContext;
 use crate::web::{self, Got};
 use worker_model::ToolSpec;
 
-/// The secret with the address of the project.
+/// The secret with the URL of the project.
 const URL: &str = "SUPABASE_URL";
 /// The secret with a key of the project.
 const KEY: &str = "SUPABASE_KEY";
@@ -81,7 +81,7 @@ fn url(project: &str, query: &TableQuery) -> Result<Url, String> {
     url.query_pairs_mut()
         .clear()
         .extend_pairs(query.parameters()?);
-    // A plus sign means a space in forms only.
+    // A plus sign means a space only in forms.
     let encoded = url.query().unwrap_or_default().replace('+', "%20");
     url.set_query(Some(&encoded));
     Ok(url)
@@ -101,7 +101,7 @@ fn headers(key: &str, schema: Option<&str>) -> Result<HeaderMap, String> {
             secret(&format!("Bearer {}", key.trim()))?,
         ),
         (ACCEPT, HeaderValue::from_static("application/json")),
-        // The number of all rows comes in the header Content-Range.
+        // The response has the number of all rows in the header Content-Range.
         (
             HeaderName::from_static("prefer"),
             HeaderValue::from_static("count=exact"),
@@ -109,7 +109,7 @@ fn headers(key: &str, schema: Option<&str>) -> Result<HeaderMap, String> {
     ]);
     if let Some(schema) = schema {
         let schema = HeaderValue::from_str(schema).map_err(|_| {
-            "/schema: a schema with control characters cannot be asked for; write its bare name"
+            "/schema: a schema with control characters is not supported; write its bare name"
                 .to_owned()
         })?;
         headers.insert("accept-profile", schema);
@@ -117,9 +117,9 @@ fn headers(key: &str, schema: Option<&str>) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// The result of the call, from the answer of the project.
+/// Returns the result of the call, from the response of the project.
 async fn result(query: &TableQuery, got: Got, call: &Call<'_>) -> Result<Done, ToolError> {
-    // A part of the rows is answered with 206.
+    // A response with a part of the rows has status 206.
     if !matches!(got.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return Ok(Done::error(refusal(&got)));
     }
@@ -134,9 +134,9 @@ async fn result(query: &TableQuery, got: Got, call: &Call<'_>) -> Result<Done, T
     }
     let rows: Vec<Box<RawValue>> = serde_json::from_slice(&got.body).map_err(|_| {
         let what = if got.is_cut {
-            "more than is read: ask for fewer columns or rows"
+            "too much data: ask for fewer columns or rows"
         } else {
-            "no rows of JSON"
+            "something other than JSON rows"
         };
         ToolError::Reply(format!("the project answered with {what}"))
     })?;
@@ -151,7 +151,7 @@ async fn result(query: &TableQuery, got: Got, call: &Call<'_>) -> Result<Done, T
     })
 }
 
-/// The project's refusal, and what the model can do about it.
+/// Returns the project's error, with a hint for the model.
 fn refusal(got: &Got) -> String {
     let body: Value = serde_json::from_slice(&got.body).unwrap_or_default();
     let texts = ["message", "details", "hint", "msg", "error"]

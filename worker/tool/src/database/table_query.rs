@@ -1,4 +1,4 @@
-//! The arguments of `read_table` and the PostgREST query that they mean.
+//! The arguments of `read_table`, and the PostgREST query for them.
 //!
 //! The query language is described in <https://docs.postgrest.org/en/stable/references/api/tables_views.html>.
 
@@ -9,9 +9,9 @@ use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Rows of a query without a limit, and the largest limit.
+/// The number of rows of a query without a limit, and the maximum limit.
 const MAX_ROWS: u32 = 1_000;
-/// The most filters, and the most values of one.
+/// The maximum number of filters, and of values in one filter.
 const MAX_TERMS: usize = 100;
 
 /// A request for rows of one table, or for their number.
@@ -95,16 +95,16 @@ enum Nulls {
     Last,
 }
 
-/// The problem of an argument, with its place. The model reads it.
+/// The problem with an argument, and its location. The model reads it.
 type Problem = String;
 
 impl TableQuery {
-    /// The JSON Schema of the arguments.
+    /// Returns the JSON Schema of the arguments.
     pub(super) fn json_schema() -> Value {
         schema_for!(Self).into()
     }
 
-    /// The query part of the URL as names and values, before percent-encoding.
+    /// Returns the query part of the URL as names and values, before percent-encoding.
     pub(super) fn parameters(&self) -> Result<Vec<(&'static str, String)>, Problem> {
         let mut parameters = Vec::new();
         let mut add = |name, value| parameters.push((name, value));
@@ -116,7 +116,7 @@ impl TableQuery {
             .map(|(index, filter)| filter.term(&format!("/filters/{index}")))
             .collect::<Result<_, _>>()?;
         if !filters.is_empty() {
-            // Not a parameter a filter: a column may be called `select` or `limit`.
+            // Filters are not parameters of their own, because a column may be named `select` or `limit`.
             add("and", format!("({})", filters.join(",")));
         }
         let order = self.order.iter().enumerate();
@@ -179,7 +179,7 @@ impl Filter {
                 "`*` stands for any characters in a pattern and cannot be matched; use `%` or `_`",
             ),
             (Operator::Like | Operator::Ilike, value) if !value.is_string() => {
-                Err("a pattern is a text; use `eq` for other values")
+                Err("a pattern must be a string; use `eq` for other values")
             }
             (_, value) => scalar(value),
         }
@@ -216,14 +216,15 @@ impl Order {
     }
 }
 
-/// A column as PostgREST reads it: in quotes unless it is a plain word, so that nothing in it has a meaning.
+/// Returns a column in PostgREST syntax. It is quoted unless it is a plain word, so that no character in
+/// it has a special meaning.
 fn column(name: &str, place: &str) -> Result<String, Problem> {
     let is_plain = |char: char| char.is_ascii_alphanumeric() || char == '_';
     let is_odd = |char: char| char.is_control() || matches!(char, '"' | '\\');
     match name {
         "" => Err(format!("{place}: the name of the column is empty")),
         name if name.contains(is_odd) => Err(format!(
-            "{place}: a name with quotes, backslashes or control characters cannot be asked for; write the bare name of \
+            "{place}: a name with quotes, backslashes or control characters is not supported; write the bare name of \
              the column"
         )),
         name if name.chars().all(is_plain) => Ok(name.to_owned()),
@@ -231,15 +232,15 @@ fn column(name: &str, place: &str) -> Result<String, Problem> {
     }
 }
 
-/// A value in quotes. In them only the quote and the backslash have a meaning.
+/// Returns a value in quotes, in which only the quote and the backslash have a special meaning.
 fn scalar(value: &Value) -> Result<String, &'static str> {
     let text = match value {
         Value::String(text) => text.replace('\\', r"\\").replace('"', r#"\""#),
         Value::Number(_) | Value::Bool(_) => value.to_string(),
-        Value::Null => return Err("nothing compares with null; use the operator `is`"),
+        Value::Null => return Err("null cannot be compared; use the operator `is`"),
         Value::Array(_) => return Err("a list needs the operator `in`"),
         Value::Object(_) => {
-            return Err("an object is no value; compare with a text, number or boolean");
+            return Err("an object is not a value; compare with a string, number or boolean");
         }
     };
     Ok(format!("\"{text}\""))

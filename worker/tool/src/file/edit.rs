@@ -13,9 +13,9 @@ use crate::call::{Call, Done, Tool, ToolError, blocking};
 use worker_model::ToolSpec;
 use worker_workspace::Workspace;
 
-/// The largest file that is edited, and the largest that one becomes.
+/// The maximum size of a file, before and after an edit.
 const MAX_BYTES: u64 = 5 * 1024 * 1024;
-/// The places that are named when a text is there several times.
+/// The maximum number of places that are named when a text occurs several times.
 const MAX_PLACES: usize = 10;
 
 /// Replaces text in a file.
@@ -62,7 +62,7 @@ fn edit(workspace: &Workspace, arguments: &EditArguments) -> Result<Done, ToolEr
     let (edited, places) = replace(&text, arguments).map_err(ToolError::Reply)?;
     if edited.len() as u64 > MAX_BYTES {
         let text = format!(
-            "`{path}` would have {} bytes, and may have {MAX_BYTES}",
+            "`{path}` would have {} bytes; the limit is {MAX_BYTES}",
             edited.len()
         );
         return Err(ToolError::Reply(text));
@@ -80,7 +80,7 @@ fn read(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
     let opened = workspace.open_file(path);
     let (file, size) = opened.map_err(|error| explain(path, "edited", &error))?;
     let too_large = || {
-        let text = format!("`{path}` has {size} bytes; a file to edit may have {MAX_BYTES}");
+        let text = format!("`{path}` has {size} bytes; the limit for editing is {MAX_BYTES}");
         ToolError::Reply(text + ". Use a shell command, such as sed")
     };
     if size > MAX_BYTES {
@@ -101,7 +101,7 @@ fn read(workspace: &Workspace, path: &str) -> Result<String, ToolError> {
     })
 }
 
-/// The new text, and the places in the old one that changed.
+/// Returns the new text, and the positions in the old text that changed.
 fn replace(text: &str, arguments: &EditArguments) -> Result<(String, Vec<usize>), String> {
     let EditArguments {
         path,
@@ -127,7 +127,7 @@ fn replace(text: &str, arguments: &EditArguments) -> Result<(String, Vec<usize>)
     }
 }
 
-/// The lines of those places, for people, from 0.
+/// Returns the lines of these positions for display, counted from 0.
 fn lines_of(text: &str, places: &[usize]) -> String {
     let (mut line, mut seen) = (0, 0);
     let mut numbers = Vec::new();

@@ -11,11 +11,11 @@ use crate::call::{Call, Done, Tool, ToolError, blocking};
 use worker_model::ToolSpec;
 use worker_workspace::{AccessError, EntryKind, Workspace};
 
-/// The most names that are shown.
+/// The maximum number of names that are shown.
 const MAX_SHOWN: usize = 1000;
-/// The most entries that are looked at for a pattern.
+/// The maximum number of entries that are read.
 const MAX_SEEN: usize = 100_000;
-/// The longest pattern.
+/// The maximum length of a pattern.
 const MAX_PATTERN_BYTES: usize = 1000;
 
 /// Lists files.
@@ -71,17 +71,17 @@ fn compile(pattern: &str) -> Result<GlobMatcher, ToolError> {
     }
     let pattern = pattern.trim_start_matches("./");
     let glob = GlobBuilder::new(pattern).literal_separator(true).build();
-    let glob =
-        glob.map_err(|error| ToolError::Reply(format!("the pattern is no glob: {error}")))?;
+    let glob = glob
+        .map_err(|error| ToolError::Reply(format!("the pattern is not a valid glob: {error}")))?;
     Ok(glob.compile_matcher())
 }
 
-/// What was found, before it is sorted.
+/// The entries that were found, before they are sorted.
 #[derive(Default)]
 struct FileListing {
     lines: Vec<String>,
     seen: usize,
-    /// Whether there was more than is looked at.
+    /// Whether there were more entries than are read.
     is_cut: bool,
 }
 
@@ -98,7 +98,7 @@ impl FileListing {
             let entries = match workspace.read_directory(&join(&root, &below)) {
                 Ok(entries) => entries,
                 Err(error) if below.is_empty() => return Err(error),
-                // Its mode forbids it, or it is gone by now.
+                // The directory is not readable, or does not exist any more.
                 Err(_) => continue,
             };
             for entry in entries {
@@ -134,7 +134,7 @@ impl FileListing {
         }
         if self.is_cut {
             self.lines.push(format!(
-                "[there are more than {MAX_SEEN} files, and not all were looked at: list a directory further down]"
+                "[there are more than {MAX_SEEN} files, and not all were searched: list a subdirectory]"
             ));
         }
         Done {
@@ -144,7 +144,7 @@ impl FileListing {
     }
 }
 
-/// A line of the result. A name may have line ends in it, which must not look like another name.
+/// Returns a line of the result. Line breaks in a name are escaped, because they would look like another name.
 fn line(path: &str, kind: &EntryKind) -> String {
     let path: String = path.chars().flat_map(visible).collect();
     match kind {
@@ -248,7 +248,10 @@ mod tests {
             assert!(told.contains(words), "{path}: {told}");
         }
         let told = compile("a[").unwrap_err().to_string();
-        assert!(told.starts_with("the pattern is no glob"), "{told}");
+        assert!(
+            told.starts_with("the pattern is not a valid glob"),
+            "{told}"
+        );
         assert!(compile(&"{a,b}".repeat(1000)).is_err());
     }
 }

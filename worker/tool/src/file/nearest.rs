@@ -1,9 +1,9 @@
 //! The most similar part of a file, for an edit whose text was not found.
 
-/// The longest line that is shown.
+/// The maximum length of a line that is shown.
 const MAX_SHOWN_BYTES: usize = 300;
 
-/// Says that a text is not there, and where something is that differs from it in white space only.
+/// Returns the message that a text is missing. It names a line that differs only in white space, if there is one.
 pub(super) fn not_found(path: &str, text: &str, wanted: &str) -> String {
     let missing = format!("old_string is not in `{path}`");
     let crlf = wanted.replace("\r\n", "\n").replace('\n', "\r\n");
@@ -31,12 +31,12 @@ pub(super) fn not_found(path: &str, text: &str, wanted: &str) -> String {
     }
 }
 
-/// The line with every run of white space made one space.
+/// Returns the line with each run of white space replaced by one space.
 fn squeeze(line: &str) -> String {
     line.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The line as a JSON string, so that tabs and spaces can be told apart.
+/// Returns the line as a JSON string, which shows the difference between tabs and spaces.
 fn shown(line: &str) -> String {
     let part = &line[..line.floor_char_boundary(MAX_SHOWN_BYTES)];
     let dots = if part.len() < line.len() { "…" } else { "" };

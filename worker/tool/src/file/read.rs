@@ -10,9 +10,9 @@ use super::text::{Lines, Wanted, binary_type};
 use crate::call::{Call, Done, Tool, ToolError, blocking};
 use worker_model::ToolSpec;
 
-/// The lines that are read unless the model says how many.
+/// The default number of lines.
 const LINES: u64 = 2000;
-/// What is said about the lines has room beside them.
+/// The number of bytes that are reserved for information about the lines.
 const ABOUT_BYTES: usize = 400;
 
 /// Reads lines of a file.
@@ -63,7 +63,7 @@ impl Tool for FileRead {
                     .map_err(|error| explain(&path, "read", &error))?;
                 let failed = |error: std::io::Error| explain(&path, "read", &error.into());
                 if let Some(kind) = binary_type(&mut file, &path).map_err(failed)? {
-                    let text = format!("`{path}` is no text but {kind}, {size} bytes");
+                    let text = format!("`{path}` is not text: it is {kind}, {size} bytes");
                     return Err(ToolError::Reply(text));
                 }
                 let lines = Lines::read(file, &wanted).map_err(failed)?;
@@ -74,7 +74,7 @@ impl Tool for FileRead {
     }
 }
 
-/// The lines, and what the model has to know beside them.
+/// Returns the lines, with notes for the model.
 fn tell(path: &str, lines: Lines, wanted: &Wanted) -> Result<Done, ToolError> {
     let Lines {
         mut text,
@@ -87,7 +87,7 @@ fn tell(path: &str, lines: Lines, wanted: &Wanted) -> Result<Done, ToolError> {
         let text = match total {
             Some(total) => format!("`{path}` has no line {}: it has {total}", wanted.offset),
             None => format!(
-                "line {} of `{path}` lies too far into the file: read it with a shell command",
+                "line {} of `{path}` is too far into the file: read it with a shell command",
                 wanted.offset
             ),
         };
@@ -115,7 +115,7 @@ fn tell(path: &str, lines: Lines, wanted: &Wanted) -> Result<Done, ToolError> {
             .push("the rest of long lines can be read with shell commands, such as cut".to_owned());
     }
     if has_replaced {
-        notes.push("\u{fffd} stands for bytes that are no UTF-8".to_owned());
+        notes.push("\u{fffd} stands for bytes that are not UTF-8".to_owned());
     }
     if notes.is_empty() {
         return Ok(Done::text(text));

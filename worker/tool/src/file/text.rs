@@ -7,14 +7,14 @@ use shared::asset::{HEAD_BYTES, content_type_of, file_name};
 
 use worker_workspace::to_text;
 
-/// The most of a file that is gone through for the lines that were asked for.
+/// The maximum number of bytes of a file that are searched for the requested lines.
 const MAX_SCANNED_BYTES: u64 = 256 * 1024 * 1024;
-/// The longest line that is shown whole.
+/// The maximum length of a line that is shown completely.
 const MAX_LINE_BYTES: usize = 4000;
 
-/// Which lines to read, and how much of them.
+/// The lines to read, and the maximum size of their text.
 pub(super) struct Wanted {
-    /// The first, from 0.
+    /// The first line, from 0.
     pub(super) offset: u64,
     pub(super) lines: u64,
     pub(super) bytes: usize,
@@ -24,17 +24,17 @@ pub(super) struct Wanted {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Lines {
     pub(super) text: String,
-    /// How many are in the text.
+    /// The number of lines in the text.
     pub(super) count: u64,
-    /// How many the file has; `None` if it is too large to say.
+    /// The number of lines in the file, or `None` if the file is too large to count them.
     pub(super) total: Option<u64>,
-    /// Whether some were too long and are shown in part.
+    /// Whether some lines were too long and are shown in part.
     pub(super) has_cut: bool,
-    /// Whether there were bytes that are no UTF-8.
+    /// Whether there were bytes that are not UTF-8.
     pub(super) has_replaced: bool,
 }
 
-/// The media type of a file if it is no text.
+/// Returns the media type of a file that is not text.
 pub(super) fn binary_type(file: &mut File, path: &str) -> io::Result<Option<String>> {
     let mut head = Vec::with_capacity(HEAD_BYTES);
     file.take(HEAD_BYTES as u64).read_to_end(&mut head)?;
@@ -42,22 +42,22 @@ pub(super) fn binary_type(file: &mut File, path: &str) -> io::Result<Option<Stri
     Ok(binary_type_of(&head, path))
 }
 
-/// The same by a file's first bytes. What is no UTF-8 may be text of an older encoding, unless it shows
-/// what it is.
+/// Returns the same from a file's first bytes. Bytes that are not UTF-8 may be text in an older encoding, unless
+/// they identify another type.
 fn binary_type_of(head: &[u8], path: &str) -> Option<String> {
     let is_utf8 = match std::str::from_utf8(head) {
         Ok(_) => true,
         // The head may end inside a character.
         Err(error) => error.error_len().is_none(),
     };
-    // A name would turn what is unknown into a text of an older encoding.
+    // The file name would turn unknown content into text in an older encoding.
     let is_unknown = content_type_of("", head) == "application/octet-stream";
     let is_text = !head.contains(&0) && (is_utf8 || is_unknown);
     (!is_text).then(|| content_type_of(&file_name(path), head))
 }
 
 impl Lines {
-    /// Reads lines; what comes after them is only counted.
+    /// Reads lines. The lines after them are only counted.
     pub(super) fn read(file: File, wanted: &Wanted) -> io::Result<Self> {
         let mut reader = BufReader::with_capacity(64 * 1024, file.take(MAX_SCANNED_BYTES));
         let mut lines = Self::default();
@@ -78,7 +78,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// Adds a line, unless the text would grow too long with it. The first one always fits.
+    /// Adds a line, unless the text would become too long. The first line always fits.
     fn add(&mut self, line: &[u8], length: u64, most: usize) -> bool {
         let mut text = to_text(line);
         self.has_replaced |= std::str::from_utf8(line).is_err() && length == line.len() as u64;
@@ -97,7 +97,7 @@ impl Lines {
     }
 }
 
-/// Reads a line with its end into `line`, as much of it as is shown, and returns how long it is.
+/// Reads the part of a line that is shown into `line`, with its line end. Returns the length of the whole line.
 fn read_line(reader: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<u64> {
     let mut length = 0;
     loop {

@@ -44,7 +44,7 @@ impl Tool for FileWrite {
                     .map_err(|error| explain(&path, "written", &error))?;
                 let what = match replaced {
                     Replaced::Created => "is written",
-                    Replaced::Overwritten => "was there and is replaced",
+                    Replaced::Overwritten => "existed and was replaced",
                 };
                 let bytes = content.len();
                 Ok(Done::text(format!("`{path}` {what}: {bytes} bytes")))

@@ -1,4 +1,4 @@
-//! Images that the results of other tools show.
+//! Images in the results of other tools.
 
 use bytes::Bytes;
 use worker_model::image_scaling::{NoPicture, Picture};
@@ -7,7 +7,7 @@ use worker_model::{Media, shown_image};
 use super::sheet::{self, LabelledImage};
 use super::strip;
 
-/// An image as the model sees it. A tall one comes in parts, on a contact sheet.
+/// Returns an image as the model sees it. A tall image is cut into parts on a contact sheet.
 pub(crate) async fn attached(name: &str, content: Bytes) -> Result<Media, NoPicture> {
     let picture = shown_image::work(move || {
         let image = shown_image::decode(content)?;
@@ -16,7 +16,7 @@ pub(crate) async fn attached(name: &str, content: Bytes) -> Result<Media, NoPict
     Ok(media(name.to_owned(), picture.await?))
 }
 
-/// Several images on a contact sheet, each with its label.
+/// Returns several images on a contact sheet, each with its label.
 pub(crate) async fn attached_sheet(
     name: &str,
     images: Vec<(String, Bytes)>,
@@ -31,7 +31,7 @@ pub(crate) async fn attached_sheet(
     Ok(media(name.to_owned(), picture.await?))
 }
 
-/// The part of a result.
+/// Returns the image as a part of a result.
 pub(super) fn media(name: String, picture: Picture) -> Media {
     Media {
         name,

@@ -1,20 +1,20 @@
-//! The blank part of a picture, and the place of the rest.
+//! The blank part of a picture, and the position of its content.
 
 use std::collections::HashMap;
 use std::fmt;
 
 use image::{DynamicImage, Rgb, RgbImage};
 
-/// Pictures are measured in squares: as many as this along the longer edge.
+/// The number of squares along the longer edge in which a picture is measured.
 const SQUARES: u32 = 128;
-/// Squares that differ less from the background are blank.
+/// The maximum difference from the background at which a square counts as blank.
 const TOLERANCE: u8 = 8;
 
-/// How a picture is filled. All numbers are percent of its size.
+/// The blank and filled parts of a picture, in percent of its size.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Filling {
     blank: u32,
-    /// From left to right and from top to bottom, all that is not blank; `None` if nothing is.
+    /// The left, right, top and bottom edges of the content, or `None` if everything is blank.
     content: Option<[u32; 4]>,
 }
 

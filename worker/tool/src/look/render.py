@@ -1,4 +1,4 @@
-"""Renders pages of a file to PNG files, with the programs of the worker, and reports what can be measured."""
+"""Renders pages of a file to PNG files, with the programs of the worker, and reports measurements."""
 
 import math
 import re
@@ -8,10 +8,10 @@ import zipfile
 PAGES_AT_ONCE = 12
 MOST_PAGES = 30
 LONG_EDGE = 1568
-# What is scaled into a contact sheet needs less.
+# The size for pages in a contact sheet, which is scaled down.
 SHEET_EDGE = 900
 MOST_BOXES = 40
-# Office files are archives; none that people made holds so much.
+# Office files are archives. Real documents do not contain this much data.
 MOST_UNPACKED_BYTES = 400_000_000
 PACKAGES = {
     "pdftoppm": "poppler-utils", "pdfinfo": "poppler-utils", "soffice": "libreoffice", "ffmpeg": "ffmpeg",
@@ -21,7 +21,7 @@ PACKAGES = {
 
 
 def run(*arguments, seconds=60):
-    """What a program prints. One that is missing or fails is told to the model."""
+    """Returns the output of a program. A missing or failed program is reported to the model."""
     name = arguments[0]
     if shutil.which(name) is None:
         raise Trouble(
@@ -41,14 +41,14 @@ def run(*arguments, seconds=60):
 
 
 def plain(text, most=120):
-    """Text of the file on one line."""
+    """Returns text of the file as one line."""
     text = "".join(" " if unicodedata.category(char)[0] == "C" else char for char in text)
     text = " ".join(text.split())
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 def numbers(pages, total):
-    """The pages that are meant by `3` or `1-4,7`."""
+    """Returns the page numbers in a list such as `3` or `1-4,7`."""
     if not pages:
         return list(range(1, min(total, PAGES_AT_ONCE) + 1))
     wanted = []
@@ -68,14 +68,14 @@ def numbers(pages, total):
 
 
 class Report:
-    """What the worker reads when this is done."""
+    """The report that the worker reads."""
 
     def __init__(self, asked):
         self.prefix, self.path = asked["prefix"], asked["report"]
         self.unit, self.total, self.shown, self.notes = "page", 1, [], []
 
     def file(self):
-        """Where the next picture belongs."""
+        """Returns the path of the next picture."""
         return f"{self.prefix}-{len(self.shown) + 1}.png"
 
     def add(self, label, facts=()):
@@ -119,7 +119,7 @@ def pdf_fonts(path):
 
 
 def page_text(path, number, in_detail):
-    """The size of a page and its blocks of text, in percent of the page."""
+    """Returns the size of a page and its blocks of text, in percent of the page."""
     try:
         page = run(
             "pdftotext", "-bbox-layout", "-cropbox", "-f", str(number), "-l", str(number), path, "-", seconds=20
@@ -155,11 +155,11 @@ def check_unpacked(archive):
 
 
 def office(path, asked, report):
-    """Documents, slides and sheets as they are printed."""
+    """Renders documents, slides and sheets as they are printed."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             check_unpacked(archive)
-    # Comments stand beside the text.
+    # Comments are printed next to the text.
     is_text = re.search(r"wordprocessingml|opendocument\.text|msword|rtf", asked["content_type"])
     target = 'pdf:writer_pdf_Export:{"ExportNotesInMargin":{"type":"boolean","value":"true"}}' if is_text else "pdf"
     with tempfile.TemporaryDirectory() as folder:
@@ -214,7 +214,7 @@ MEASURE = """
 
 
 def page(path, asked, report):
-    """An HTML page as a browser shows it, cut into screens from top to bottom."""
+    """Renders an HTML page as a browser shows it, in screens from top to bottom."""
     width = asked.get("width") or 1200
     screen = width * 2 if width < 700 else width * 3 // 4
     browser = Browser(width, screen)
@@ -281,7 +281,7 @@ def film(path, asked, report):
 
 
 def seconds(pages, duration):
-    """The times that are meant by `4.5` or `0,10,1:20`; without any, nine that are spread over the film."""
+    """Returns the times in a list such as `4.5` or `0,10,1:20`. By default, returns nine evenly spaced times."""
     if not pages:
         count = 9 if duration >= 2 else 3
         return [duration * (2 * number + 1) / (2 * count) for number in range(count)]

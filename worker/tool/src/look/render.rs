@@ -1,4 +1,4 @@
-//! Pages of a file as pictures, rendered in the sandbox. Neither the file nor what renders it is trusted.
+//! Pages of a file as pictures, rendered in the sandbox. Neither the file nor the renderer is trusted.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::source::LookSource;
 use crate::call::{Call, Done, ToolError, blocking};
 use crate::python;
 
-/// The program that renders, with the one that opens pages in Chromium and the one that makes pages of texts.
+/// The renderer, with the programs that open pages in Chromium and typeset texts.
 const PROGRAM: &str = concat!(
     include_str!("../browser/drive.py"),
     "\n\n",
@@ -21,14 +21,14 @@ const PROGRAM: &str = concat!(
     "\n\n",
     include_str!("render.py")
 );
-/// The most pictures that are read of one call.
+/// The maximum number of pictures that are read per call.
 pub(super) const MAX_PICTURES: usize = 30;
-/// The largest report.
+/// The maximum size of a report.
 const MAX_REPORT_BYTES: u64 = 256 * 1024;
-/// The folder of the workspace for what tools keep there.
+/// The folder of the workspace in which tools store their files.
 const FOLDER: &str = ".skillet";
 
-/// A request to the program that renders.
+/// A request to the renderer.
 #[derive(Serialize)]
 pub(super) struct RenderRequest<'a> {
     pub(super) path: &'a str,
@@ -38,33 +38,33 @@ pub(super) struct RenderRequest<'a> {
     pub(super) width: Option<u32>,
 }
 
-/// RenderedFile pages.
+/// The rendered pages of a file.
 #[derive(Debug)]
 pub(super) struct RenderedFile {
     pub(super) report: RenderReport,
-    /// The content of the picture of each page.
+    /// The encoded picture of each page.
     pub(super) pictures: Vec<Bytes>,
 }
 
-/// What the program says of the file.
+/// The renderer's report about the file.
 #[derive(Debug, Deserialize)]
 pub(super) struct RenderReport {
-    /// What `total` counts.
+    /// The unit of `total`.
     pub(super) unit: String,
     pub(super) total: u64,
     pub(super) shown: Vec<RenderedPage>,
     pub(super) notes: Vec<String>,
 }
 
-/// A page that the program has rendered.
+/// A page that was rendered.
 #[derive(Debug, Deserialize)]
 pub(super) struct RenderedPage {
-    /// Its number, or the time of a frame.
+    /// The number of the page, or the time of a frame.
     pub(super) label: String,
     pub(super) facts: Vec<String>,
 }
 
-/// Renders a file. What fails is told to the model.
+/// Renders a file. A failure of the renderer is a result for the model.
 pub(super) async fn render(
     request: &RenderRequest<'_>,
     call: &Call<'_>,
@@ -85,12 +85,12 @@ pub(super) async fn render(
     collected.map(Ok).ok_or_else(broken)
 }
 
-/// Takes the report and the pictures out of the workspace.
+/// Reads the report and the pictures, and removes them from the workspace.
 fn collect(workspace: &Arc<Workspace>, prefix: &str, report: &str) -> Option<RenderedFile> {
     let json = take(workspace, report, MAX_REPORT_BYTES);
     let pictures = (1..=MAX_PICTURES)
         .map(|number| take(workspace, &format!("{prefix}-{number}.png"), MAX_FILE_BYTES));
-    // All leave the workspace, also those that the report does not name.
+    // All pictures are removed, including those that the report does not name.
     let pictures: Vec<_> = pictures.collect();
     let mut report: RenderReport = serde_json::from_slice(&json?).ok()?;
     report.shown.truncate(MAX_PICTURES);
@@ -99,10 +99,10 @@ fn collect(workspace: &Arc<Workspace>, prefix: &str, report: &str) -> Option<Ren
     Some(RenderedFile { report, pictures })
 }
 
-/// Reads a file and removes it; `None` if it is no plain file of that size at most.
+/// Reads a file and removes it. Returns `None` if it is not a regular file or is too large.
 fn take(workspace: &Workspace, path: &str, max_bytes: u64) -> Option<Bytes> {
     let opened = workspace.open_file(path);
-    // It may not be there, which is all that is wanted.
+    // The file may not exist.
     let _ = workspace.remove_file(path);
     let (file, _) = opened.ok()?;
     let mut content = Vec::new();
@@ -116,7 +116,7 @@ mod tests {
 
     use super::*;
 
-    /// Runs the program on a file where no other program is found; returns what it says.
+    /// Runs the renderer on a file where no other program is found. Returns its error.
     fn refusal(source: LookSource, name: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(name), "content").unwrap();

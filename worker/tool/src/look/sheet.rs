@@ -6,7 +6,7 @@ use worker_model::shown_image::{self, MAX_EDGE};
 
 /// The space around each picture.
 const GAP: u32 = 12;
-/// The width of a line of a digit; a digit is 3 × 5 of them.
+/// The width of a stroke of a digit. A digit is 3 × 5 strokes in size.
 const LINE: u32 = 4;
 /// The height of a label with the space around it.
 const LABEL: u32 = 5 * LINE + GAP;
@@ -14,9 +14,9 @@ const LABEL: u32 = 5 * LINE + GAP;
 const PAPER: Rgb<u8> = Rgb([208, 208, 208]);
 const INK: Rgb<u8> = Rgb([32, 32, 32]);
 
-/// A picture of a sheet.
+/// A picture on a sheet.
 pub(super) struct LabelledImage {
-    /// The number of the page, or the time of the frame. Other characters than digits, `:` and `.` are left out.
+    /// The number of the page, or the time of the frame. Characters other than digits, `:` and `.` are left out.
     pub(super) label: String,
     pub(super) image: DynamicImage,
 }
@@ -30,7 +30,7 @@ struct Grid {
     cell_height: u32,
 }
 
-/// One picture as it is, or several on a sheet, as a model gets them.
+/// Encodes one picture alone, or several on a sheet, for a model.
 pub(super) fn picture(images: &[LabelledImage]) -> Result<Picture, NoPicture> {
     match images {
         [only] => shown_image::encode(&only.image),
@@ -38,7 +38,7 @@ pub(super) fn picture(images: &[LabelledImage]) -> Result<Picture, NoPicture> {
     }
 }
 
-/// Puts pictures on a sheet in rows, as large as they fit.
+/// Arranges pictures in rows on a sheet, as large as possible.
 fn compose(images: &[LabelledImage]) -> DynamicImage {
     let width = images.iter().map(|it| it.image.width()).max().unwrap_or(1);
     let height = images.iter().map(|it| it.image.height()).max().unwrap_or(1);
@@ -61,7 +61,7 @@ fn compose(images: &[LabelledImage]) -> DynamicImage {
 }
 
 impl Grid {
-    /// The number of columns with which so many pictures of that size are the largest.
+    /// Returns the grid in which `count` pictures of this size are the largest.
     fn of(count: u32, width: u32, height: u32) -> Self {
         let count = count.clamp(1, 100);
         let grids = (1..=count).map(|columns| {
@@ -84,7 +84,7 @@ impl Grid {
     }
 }
 
-/// Writes a label. There is no font on every machine, and there are few characters to write.
+/// Writes a label. This needs no font, because some machines have none and labels use few characters.
 fn write(sheet: &mut RgbImage, label: &str, x: u32, y: u32) {
     let shapes = label.chars().filter_map(shape);
     for (number, rows) in (0..).zip(shapes) {
@@ -105,7 +105,7 @@ fn fill(sheet: &mut RgbImage, x: u32, y: u32) {
     }
 }
 
-/// The rows of a character, three bits each.
+/// Returns the rows of a character, three bits each.
 fn shape(char: char) -> Option<[u8; 5]> {
     Some(match char {
         '0' => [0b111, 0b101, 0b101, 0b101, 0b111],

@@ -1,34 +1,34 @@
-//! The kinds of files that can be looked at, and what shows each.
+//! The kinds of files that can be shown to the model.
 
 use serde::Serialize;
 use shared::asset::is_textual;
 
-/// A kind of files that can be looked at.
+/// A kind of files that can be shown to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum LookSource {
-    /// An image that is read here.
+    /// An image that needs no program.
     Picture,
-    /// An image that a program has to convert first.
+    /// An image that a program must convert first.
     Drawing,
     Pdf,
-    /// A document of an office program, which has pages once it is printed.
+    /// An office document, which has pages after it is printed.
     Office,
     /// An HTML page.
     Page,
-    /// A text, which is typeset: Markdown as it is meant, a table as a table, any other as it stands.
+    /// A text, which is typeset: Markdown with its formatting, a table as a table, and any other text unchanged.
     Text,
     /// An EPUB book.
     Book,
-    /// A font, of which a specimen is shown.
+    /// A font, which is shown as a specimen.
     Font,
     Film,
-    /// A sound file, of which the waveform and the spectrum are shown.
+    /// A sound file, which is shown as its waveform and spectrum.
     Sound,
 }
 
 impl LookSource {
-    /// The kind of a media type; `None` if such files show nothing.
+    /// Returns the kind of a media type, or `None` if such files cannot be shown.
     pub(super) fn of(content_type: &str) -> Option<Self> {
         let is_office = || {
             [

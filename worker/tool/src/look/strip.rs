@@ -1,16 +1,17 @@
-//! Tall images, such as screenshots of whole pages: cut into parts, since as one they would be too small to read.
+//! Tall images, such as screenshots of whole pages. They are cut into parts, because they would be too
+//! small to read in one piece.
 
 use image::DynamicImage;
 use worker_model::shown_image::MAX_EDGE;
 
 use super::sheet::LabelledImage;
 
-/// An image that is so many times taller than wide is cut.
+/// The ratio of height to width from which an image is cut.
 const TALL: u32 = 3;
-/// The most parts; what is below them is left out.
+/// The maximum number of parts. The rest of the image is left out.
 const MAX_PARTS: u32 = 12;
 
-/// The parts of a tall image, from top to bottom; any other image is the only part.
+/// Returns the parts of a tall image, from top to bottom. Any other image is the only part.
 pub(super) fn parts(image: DynamicImage) -> Vec<LabelledImage> {
     let (width, height) = (image.width(), image.height());
     let (label, mut parts) = ("1".to_owned(), Vec::new());

@@ -1,4 +1,4 @@
-"""Texts, tables, books and fonts, which have no look of their own: made into pages that a browser shows."""
+"""Pages for texts, tables, books and fonts, which a browser renders."""
 
 import csv
 import html
@@ -9,15 +9,15 @@ import posixpath
 import xml.etree.ElementTree as etree
 from urllib.parse import unquote
 
-# A text column is not as wide as a window.
+# Narrower than a window, for readable lines of text.
 TEXT_WIDTH = 900
 MOST_TEXT_BYTES = 2_000_000
 MOST_LINES = 2_000
 MOST_ROWS, MOST_COLUMNS = 500, 40
 MOST_CHAPTERS = 60
-# So many seconds before the browser's patience ends, no further chapter is printed.
+# No further chapter is printed if less than this time is left for the browser.
 RESERVE_SECONDS = 12
-# A5 in inches, as e-readers have about.
+# A5 in inches, a typical size of e-readers.
 BOOK_WIDTH, BOOK_HEIGHT, BOOK_MARGIN = 5.83, 8.27, 0.5
 READERS = {
     ".md": "gfm", ".markdown": "gfm", ".mdx": "gfm", ".rst": "rst", ".org": "org", ".tex": "latex", ".latex": "latex",
@@ -37,7 +37,7 @@ th { background: #eef1f4; text-align: left } td.number { text-align: right } blo
 
 
 def written(folder, title, body, head="", kind=""):
-    """A page in a folder of its own."""
+    """Writes a page to a folder and returns its path."""
     target = os.path.join(folder, "page.html")
     with open(target, "w", encoding="utf-8") as file:
         file.write(
@@ -52,7 +52,7 @@ def shown(target, asked, report, width=TEXT_WIDTH):
 
 
 def text(path, asked, report):
-    """Marked-up text as it is meant, a table as a table, any other text as it stands."""
+    """Renders markup and tables as typeset text, and other text unchanged."""
     suffix = os.path.splitext(path)[1].lower()
     with tempfile.TemporaryDirectory() as folder:
         if suffix in READERS and shutil.which("pandoc"):
@@ -81,12 +81,12 @@ def text(path, asked, report):
 
 
 def marked_up(path, reader, folder):
-    """What pandoc makes of a text. It reads no other file: pictures are left to the browser."""
+    """Converts a text with pandoc, which reads no other file. The browser loads the pictures."""
     head, target = os.path.join(folder, "head.html"), os.path.join(folder, "page.html")
     with open(head, "w", encoding="utf-8") as file:
         base = pathlib.Path(path).parent.as_uri()
         file.write(f'<base href="{html.escape(base)}/"><style>{STYLE}</style>')
-    # What begins with a rule has no metadata, though it looks so.
+    # A text that begins with a horizontal rule may look as if it had metadata. The second reader expects none.
     plain_text = "gfm+tex_math_dollars"
     readers = [f"{plain_text}+yaml_metadata_block", plain_text] if reader == "gfm" else [reader]
     for one in readers:
@@ -134,7 +134,7 @@ def local(element):
 
 
 def chapters(folder, report):
-    """The documents of a book in their order, and what the book says of itself."""
+    """Returns the documents of a book in order, and reports its metadata."""
     inside = lambda *parts: os.path.normpath(os.path.join(folder, *parts))  # noqa: E731
     try:
         container = etree.parse(inside("META-INF/container.xml"))
@@ -172,7 +172,7 @@ def chapters(folder, report):
 
 
 def book(path, asked, report):
-    """An EPUB book, printed on the pages of an e-reader, with its own style."""
+    """Renders an EPUB book on pages of the size of an e-reader, with its own style."""
     with tempfile.TemporaryDirectory() as made:
         folder = os.path.join(os.path.realpath(made), "book")
         unpack(path, folder)
@@ -213,7 +213,7 @@ def unpack(path, folder):
 
 
 def font(path, asked, report):
-    """A specimen: names, letters in sizes, and signs from all over the font."""
+    """Renders a specimen of a font: its names, letters in several sizes, and samples of all its characters."""
     sample, others = "The quick brown fox jumps over the lazy dog. 0123456789", ""
     name = os.path.basename(path)
     with tempfile.TemporaryDirectory() as folder:
@@ -260,7 +260,7 @@ def is_collection(path):
 
 
 def describe(read, characters, report):
-    """What a font has."""
+    """Reports the names, glyph count, scripts and axes of a font."""
     scripts = {}
     for one in characters:
         first = unicodedata.name(chr(one), "").split(" ")[0]
@@ -277,7 +277,7 @@ def describe(read, characters, report):
 
 
 def sound(path, asked, report):
-    """The waveform and the spectrum of a sound file."""
+    """Renders the waveform and the spectrum of a sound file."""
     about = json.loads(run(
         "ffprobe", "-v", "error", "-select_streams", "a:0", "-show_entries",
         "stream=codec_name,sample_rate,channels:format=duration", "-of", "json", path,
@@ -300,7 +300,7 @@ def sound(path, asked, report):
     wave = "showwavespic=s=1500x420:split_channels=1:colors=0x1f5fa8|0xb5541f"
     for kind, drawing in (
         ("waveform", f"color=white:s=1500x420:d=1[ground];[0:a:0]{wave}[wave];[ground][wave]overlay=format=auto"),
-        # With a height that is no power of two it does not end.
+        # With a height that is not a power of two, ffmpeg does not end.
         ("spectrum over time, low tones at the bottom", "[0:a:0]showspectrumpic=s=1024x512:legend=1"),
     ):
         if asked.get("pages") and len(report.shown) + 1 not in numbers(asked["pages"], 2):

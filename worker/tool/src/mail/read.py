@@ -5,14 +5,14 @@ import re
 from datetime import date
 from html.parser import HTMLParser
 
-# Of a mail's text so much is shown; more is in a file.
+# The maximum length of a mail's text in the result. A longer text is saved to a file.
 MAX_TEXT_CHARS = 20_000
 MAX_BYTES = 50 * 1024 * 1024
 FOLDER = "mail"
 
 
 class Text(HTMLParser):
-    """The words of a page."""
+    """A parser that collects the text of an HTML page."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ def checked(reply):
 
 
 def matching(connection, asked):
-    """The mails that meet all that is asked, one search each: only so can each have words of any language."""
+    """Returns the uids of mails that match all criteria. Each is a search, so that each may be non-ASCII."""
     searches = [("UNSEEN",)] if asked.get("unseen") else []
     for key in ("from", "to", "subject", "text"):
         if asked.get(key):
@@ -190,7 +190,7 @@ def read():
         raise Trouble("the secret IMAP_USERNAME is not set")
     try:
         with connect(server) as connection:
-            # Read-only: nothing is marked as seen.
+            # Read-only, so that no mail is marked as seen.
             checked(connection.select(quoted(asked.get("folder") or "INBOX"), readonly=True))
             if asked.get("uid"):
                 answer(read_one(connection, asked["uid"]))

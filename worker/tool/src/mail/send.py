@@ -4,7 +4,7 @@ from email.errors import MessageError
 from email.message import EmailMessage
 from email.utils import formatdate, make_msgid, parseaddr
 
-# What most servers take.
+# The size limit of most servers.
 MAX_BYTES = 25 * 1024 * 1024
 
 

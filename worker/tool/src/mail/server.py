@@ -1,4 +1,4 @@
-"""What sending and reading have in common: where the server is, and a connection that nobody listens to."""
+"""Shared code of sending and reading: the settings of the server and the encrypted connection."""
 
 import json
 import os
@@ -7,16 +7,16 @@ import ssl
 import sys
 from urllib.parse import unquote, urlsplit
 
-# A server that says nothing for so long is given up.
+# The timeout of a server's response.
 PATIENCE_SECONDS = 30
 
 
 class Trouble(Exception):
-    """Something that the model should know."""
+    """An error that is reported to the model."""
 
 
 class Server:
-    """A mail server, as the secret with its place names it."""
+    """A mail server, with the address in its secret."""
 
     def __init__(self, protocol, default_port, tls_port):
         variable = protocol.upper()

@@ -23,12 +23,12 @@ use super::tool_import::MAX_LISTED;
 use crate::context::ToolContext;
 use crate::exit_report;
 
-/// Pages of a list of tools that are read.
+/// The maximum number of pages of a tool list that are read.
 const MAX_PAGES: usize = 16;
 /// The timeout of closing a connection.
-const LEAVE_PATIENCE: Duration = Duration::from_secs(2);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A server that runs, or that is there to be asked. Of a program nothing is left when this is dropped.
+/// A running program or a connected service. Dropping this ends the program.
 pub(super) struct ConnectedServer {
     pub(super) connection: Arc<McpConnection>,
     service: RunningService<RoleClient, ClientConfig>,
@@ -51,12 +51,12 @@ pub(super) struct McpCallError {
 }
 
 impl ConnectedServer {
-    /// Starts a server and asks which tools it has. An error is for people.
+    /// Starts a server and lists its tools. An error is a message for people.
     pub(super) async fn start(
         declared: &McpServer,
         context: &ToolContext<'_>,
     ) -> Result<(Self, Vec<Tool>), String> {
-        // Nearly all servers know the handshake of the years before 2026; those that do not, say so.
+        // Nearly all servers support the handshake of the years before 2026. The others refuse it.
         let server = match Self::connect(declared, context, ClientLifecycleMode::Initialize).await {
             Err(Unopened::Refused(_)) => {
                 let preferred_versions = vec![ProtocolVersion::LATEST];
@@ -104,14 +104,14 @@ impl ConnectedServer {
         })
     }
 
-    /// The tools that it has, as far as anyone could want them.
+    /// Returns the tools of the server, up to the maximum.
     async fn list(&self) -> Result<Vec<Tool>, ServiceError> {
         let mut tools = Vec::new();
         let mut cursor = None;
         for _ in 0..MAX_PAGES {
             let asked = PaginatedRequestParams::default().with_cursor(cursor);
             let page = match self.connection.peer.list_tools(Some(asked)).await {
-                // It has none at all.
+                // The server has no tools.
                 Err(ServiceError::McpError(error)) if error.code == ErrorCode::METHOD_NOT_FOUND => {
                     break;
                 }
@@ -126,14 +126,14 @@ impl ConnectedServer {
         Ok(tools)
     }
 
-    /// Closes the connection: a service forgets the session, a program ends.
+    /// Closes the connection. A service ends the session, and a program ends.
     pub(super) async fn close(mut self) {
-        let _ = self.service.close_with_timeout(LEAVE_PATIENCE).await;
+        let _ = self.service.close_with_timeout(LEAVE_TIMEOUT).await;
     }
 }
 
 impl McpConnection {
-    /// Calls a tool. One that takes longer than the limit is cancelled.
+    /// Calls a tool. A call that takes longer than the limit is cancelled.
     pub(super) async fn call(
         &self,
         tool: &str,
@@ -142,14 +142,14 @@ impl McpConnection {
     ) -> Result<CallToolResult, McpCallError> {
         let server = &self.server;
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        // Dropping the call tells the server that nobody waits for it any more.
+        // Dropping the call tells the server that the call is cancelled.
         let text = match timeout(limit, self.peer.call_tool_once(params)).await {
             Ok(Ok(CallToolResponse::Complete(result))) => return Ok(result),
             Ok(Ok(CallToolResponse::InputRequired(_))) => {
-                format!("the MCP server `{server}` asked for input that nobody here can give")
+                format!("the MCP server `{server}` asked for user input, which is not supported")
             }
             Ok(Ok(_)) => {
-                format!("the MCP server `{server}` answered with something else than a result")
+                format!("the MCP server `{server}` sent a response that is not a result")
             }
             Ok(Err(error)) => self.explain(error).await,
             Err(_) => {
@@ -176,12 +176,12 @@ impl McpConnection {
             }
             ServiceError::TransportSend(error) if self.exit_report.is_none() => {
                 format!(
-                    "the MCP server `{server}` was not reached: {}",
+                    "the request to the MCP server `{server}` failed: {}",
                     unreached(&error)
                 )
             }
             ServiceError::UnexpectedResponse => {
-                format!("the MCP server `{server}` answered what nobody can read")
+                format!("the MCP server `{server}` sent an invalid response")
             }
             _ => {
                 let how = gone(self.exit_report.clone()).await;
@@ -193,9 +193,9 @@ impl McpConnection {
     }
 }
 
-/// Why there is no connection. The words are for people.
+/// The reason why there is no connection. The text is for people.
 enum Unopened {
-    /// It does not know this handshake.
+    /// The server does not support this handshake.
     Refused(String),
     Failed(String),
 }
@@ -223,18 +223,20 @@ async fn shake_hands<T: Transport<RoleClient> + 'static>(
             | ClientInitializeError::ConnectionClosed(_),
         ) => Err(Unopened::Failed(format!("it {}", gone(exit_report).await))),
         Err(_) => Err(Unopened::Failed(
-            "it answered the handshake with what nobody can read".to_owned(),
+            "it sent an invalid response to the handshake".to_owned(),
         )),
     }
 }
 
-/// How a server went.
+/// Describes the end of a server.
 async fn gone(exit_report: Option<watch::Receiver<Option<String>>>) -> String {
     let written = match exit_report {
         Some(exit_report) => exit_report::read(exit_report).await,
         None => None,
     };
-    written.unwrap_or_else(|| "said what nobody can read, too much, or too long a line".to_owned())
+    written.unwrap_or_else(|| {
+        "sent an invalid response, too much output, or too long a line".to_owned()
+    })
 }
 
 fn refusal(error: &ErrorData) -> String {
@@ -245,6 +247,6 @@ fn unreached(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<Unreached>>() {
         Some(StreamableHttpError::Client(unreached)) => unreached.to_string(),
         Some(error) => error.to_string(),
-        None => "the connection broke off".to_owned(),
+        None => "the connection was lost".to_owned(),
     }
 }

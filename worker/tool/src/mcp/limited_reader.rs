@@ -8,10 +8,10 @@ use tokio::io::{AsyncRead, ReadBuf};
 
 use super::size::Size;
 
-/// The most that a server may say in an attempt, as much as a command may print.
+/// The maximum number of bytes that a server may send in an attempt, the same as a command may print.
 const MAX_BYTES: u64 = crate::command::MAX_OUTPUT_BYTES;
 
-/// Reads lines of a server, each a message. It fails at a line that is too long, and when all together are too much.
+/// A reader of a server's lines, each of which is a message. It fails if a line or all lines together are too large.
 pub(super) struct LimitedReader<R> {
     inner: R,
     line: Size,
@@ -30,7 +30,7 @@ impl<R> LimitedReader<R> {
     fn count(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.left = self.left.saturating_sub(bytes.len() as u64);
         if self.left == 0 {
-            return Err(io::Error::other("it said too much"));
+            return Err(io::Error::other("it sent too much output"));
         }
         for (place, piece) in bytes.split(|byte| *byte == b'\n').enumerate() {
             if place > 0 {
@@ -88,7 +88,7 @@ mod tests {
         reader.left = 100_000;
         let mut all = Vec::new();
         let read = reader.read_to_end(&mut all).await;
-        assert_eq!(read.unwrap_err().to_string(), "it said too much");
+        assert_eq!(read.unwrap_err().to_string(), "it sent too much output");
         assert!(all.len() < 200_000);
     }
 }

@@ -1,4 +1,4 @@
-//! A server that is a program in the job's sandbox, confined like any command of it.
+//! A server that is a program in the job's sandbox, confined like the job's commands.
 
 use std::collections::BTreeMap;
 
@@ -13,18 +13,18 @@ use crate::context::ToolContext;
 use crate::program;
 use crate::side_program::SideProgram;
 
-/// A program that runs. It dies when this is dropped.
+/// A running program. Dropping this ends the program.
 pub(super) struct McpProgram {
-    /// How it ended, once it has.
+    /// The exit report, after the program has ended.
     pub(super) exit_report: watch::Receiver<Option<String>>,
     _program: SideProgram,
 }
 
-/// The way to a program: its standard input and output.
+/// The transport to a program: its standard input and output.
 pub(super) type Pipes = AsyncRwTransport<RoleClient, LimitedReader<Receiver>, Sender>;
 
 impl McpProgram {
-    /// Starts it. An error is for people.
+    /// Starts the program. An error is a message for people.
     pub(super) async fn start(
         command: &[String],
         env: &BTreeMap<String, String>,
@@ -49,7 +49,7 @@ impl McpProgram {
     }
 }
 
-/// The program with its arguments, for bash, which becomes it.
+/// Returns a script in which the program, with its arguments, replaces bash.
 fn script(command: &[String]) -> String {
     let words = command.iter();
     let quoted = words.map(|word| format!(" '{}'", word.replace('\'', r"'\''")));

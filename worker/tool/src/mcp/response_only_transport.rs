@@ -1,4 +1,4 @@
-//! A transport that passes nothing but responses from an MCP server.
+//! A transport that passes only responses from an MCP server.
 
 use std::time::Duration;
 
@@ -11,17 +11,17 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::time::timeout;
 
-/// Replies to a server that are on their way. Requests beyond that get no reply.
+/// The maximum number of replies to a server that are in progress. Further requests get no reply.
 const MAX_REPLIES: usize = 16;
-/// The most messages of a server that answer nothing; then it is not listened to any more.
+/// The maximum number of messages of a server that are not responses. After that, the transport ends.
 const MAX_NOISE: u32 = 100_000;
-/// How long it may take to close the way. After it, it is dropped.
-const CLOSE_PATIENCE: Duration = Duration::from_secs(2);
+/// The timeout of closing the transport. After it, the transport is dropped.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A way to a server on which only its answers come through.
+/// A transport that passes only a server's responses.
 ///
-/// What it asks for itself (a model's reply, a person's words, directories) is declined here, and what it tells
-/// without being asked is dropped: so no number of messages makes work, or heaps of it, behind this.
+/// Requests of the server (for a model's reply, a person's input or directories) are declined here, and notifications
+/// are dropped. No number of such messages can cause work or use memory behind this transport.
 pub(super) struct ResponseOnlyTransport<T> {
     inner: T,
     replies: FuturesUnordered<BoxFuture<'static, ()>>,
@@ -76,14 +76,14 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for ResponseOnlyT
     }
 
     async fn close(&mut self) -> Result<(), Self::Error> {
-        // One that is stuck, because the server does not read, holds what closing needs.
+        // If the server does not read, a reply is stuck and holds resources that closing needs.
         self.replies.clear();
-        let closing = timeout(CLOSE_PATIENCE, self.inner.close()).await;
+        let closing = timeout(CLOSE_TIMEOUT, self.inner.close()).await;
         closing.unwrap_or(Ok(()))
     }
 }
 
 fn declined() -> ErrorData {
-    let words = "this client answers tools' servers nothing but pings";
+    let words = "this client answers only pings";
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, words, None)
 }

@@ -9,12 +9,12 @@ use shared::asset::content_type_of;
 use crate::call::{Call, Done};
 use crate::look::attached;
 
-/// Files of one result; what comes after them is only counted.
+/// The maximum number of files of one result. Further files are only counted.
 const MAX_FILES: usize = 16;
-/// Images of one result that the model sees at once; the others it can look at in the workspace.
+/// The maximum number of images of one result that are shown. The model can open the others in the workspace.
 const MAX_IMAGES: usize = 4;
 
-/// The result as the model gets it.
+/// Returns the result as the model reads it.
 pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
     let mut parts = Vec::new();
     let (mut files, mut left_out) = (0, 0);
@@ -47,7 +47,7 @@ pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
         }
         files += 1;
         let Ok(content) = STANDARD.decode(data) else {
-            parts.push(format!("[{what} came damaged]"));
+            parts.push(format!("[{what} is damaged]"));
             continue;
         };
         let content = Bytes::from(content);
@@ -61,7 +61,7 @@ pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
     if left_out > 0 {
         parts.push(format!("[{left_out} more files are left out]"));
     }
-    // Servers that have both say the same in both.
+    // Servers that send both send the same content in both.
     if parts.is_empty()
         && let Some(structured) = &result.structured_content
     {
@@ -77,7 +77,7 @@ pub(super) async fn done(result: CallToolResult, call: &Call<'_>) -> Done {
     }
 }
 
-/// Keeps what came in a file of the workspace, and says where.
+/// Stores content in a file of the workspace. Returns a line that names the file.
 async fn keep(what: &str, bytes: &[u8], number: usize, call: &Call<'_>) -> String {
     let content_type = content_type_of("", bytes);
     let mut file = call.spill_bytes(&format!("{number}.{}", extension(&content_type)));
@@ -87,7 +87,7 @@ async fn keep(what: &str, bytes: &[u8], number: usize, call: &Call<'_>) -> Strin
             "[{what} is in the workspace file {}: {} bytes, {content_type}]",
             kept.path, kept.bytes
         ),
-        None if bytes.is_empty() => format!("[{what} came empty]"),
+        None if bytes.is_empty() => format!("[{what} is empty]"),
         None => format!("[{what} could not be kept in a file]"),
     }
 }

@@ -1,16 +1,16 @@
 //! Schemas of MCP tools that are safe to check arguments with.
 //!
-//! References are what makes a small schema a large one: definitions that each name the next one twice double the
-//! work with each, and one that leads back to itself multiplies it by all that the arguments hold.
+//! References can make a small schema large. Definitions that each name the next one twice double the work with each
+//! definition. A definition that references itself multiplies the work by the size of the arguments.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 use shared::schema::Schema;
 
-/// The most parts that a schema may come to with its references written out.
+/// The maximum number of parts of a schema with expanded references.
 const MAX_PARTS: u64 = 10_000;
-/// Keywords that lead somewhere else than `$ref`, or change where that leads.
+/// Keywords that reference something in another way than `$ref`, or change the target of a reference.
 const OTHER_WAYS: [&str; 5] = [
     "$dynamicRef",
     "$recursiveRef",
@@ -19,8 +19,8 @@ const OTHER_WAYS: [&str; 5] = [
     "$dynamicAnchor",
 ];
 
-/// The schema that checks the arguments of a tool: its own, or, if that would be unsafe, one of any object; the server
-/// checks them, too. An error says why it is no schema.
+/// Returns the schema that checks the arguments of a tool. It is the tool's own schema or, if that would be unsafe,
+/// one of any object, because the server also checks the arguments. An error says why the schema is invalid.
 pub(super) fn compile(schema: &Map<String, Value>) -> Result<Schema, String> {
     let whole = Schema::compile(Value::Object(schema.clone()))?;
     if is_small(schema) {
@@ -30,8 +30,8 @@ pub(super) fn compile(schema: &Map<String, Value>) -> Result<Schema, String> {
     }
 }
 
-/// Whether all references lead to definitions of the schema's own, none back to itself, and it stays small
-/// with them written out.
+/// Whether all references lead to definitions of the schema itself, none is recursive, and the schema with
+/// expanded references is small.
 fn is_small(schema: &Map<String, Value>) -> bool {
     let mut sizes = HashMap::new();
     let rest = schema.iter().filter(|(key, _)| !is_definitions(key));
@@ -39,7 +39,7 @@ fn is_small(schema: &Map<String, Value>) -> bool {
     sum(parts).is_some()
 }
 
-/// What a definition comes to; `None` while it is being looked at.
+/// The number of parts of each definition. `None` while it is being counted, or if the definition is unsafe.
 type Sizes<'a> = HashMap<&'a str, Option<u64>>;
 
 fn parts<'a>(

@@ -1,4 +1,4 @@
-//! A server that is asked by HTTP, at an address that the worker's rules permit.
+//! A server that is called by HTTP, at an address that the worker's rules permit.
 
 mod answer;
 mod http_transport;
@@ -19,19 +19,19 @@ pub(super) use http_transport::{HttpTransport, Unreached};
 use shared::address::AddressError;
 use worker_egress::net::not_public;
 
-/// How often an answer that broke off is asked for again.
+/// The maximum number of times that an interrupted response is resumed.
 const MAX_RESUMPTIONS: usize = 5;
 const RESUMPTION_PAUSE: Duration = Duration::from_millis(500);
 
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// The way to the server at that URL. An error is for people.
+/// Opens the transport to the server at the URL. An error is a message for people.
 pub(super) fn open(
     url: &str,
     headers: &BTreeMap<String, String>,
     context: &ToolContext<'_>,
 ) -> Result<StreamableHttpClientTransport<HttpTransport>, String> {
-    let parsed = Url::parse(url).map_err(|error| format!("its URL cannot be read: {error}"))?;
+    let parsed = Url::parse(url).map_err(|error| format!("its URL is invalid: {error}"))?;
     let host = parsed.host_str().unwrap_or_default();
     let http = context.web.mcp(&parsed).map_err(|error| match error {
         AddressError::NotPublic => not_public(host),
@@ -50,7 +50,7 @@ pub(super) fn open(
     ))
 }
 
-/// Header fields with the values of secrets.
+/// Returns header fields with the values of secrets.
 fn filled(
     headers: &BTreeMap<String, String>,
     context: &ToolContext<'_>,
@@ -61,7 +61,7 @@ fn filled(
         let value = value.map_err(|error| format!("its header {name}: {error}"))?;
         let (key, value) = (HeaderName::try_from(name), HeaderValue::try_from(value));
         let (Ok(key), Ok(mut value)) = (key, value) else {
-            return Err(format!("its header {name} cannot be sent"));
+            return Err(format!("its header {name} is invalid"));
         };
         value.set_sensitive(true);
         filled.insert(key, value);

@@ -1,27 +1,27 @@
 //! Size limits of an MCP message: in bytes, and in values, each of which can take a hundred times its bytes in memory.
 
-/// The longest message.
+/// The maximum size of a message in bytes.
 pub(super) const MAX_MESSAGE_BYTES: usize = 10 * 1024 * 1024;
-/// The most values and names in one.
+/// The maximum number of values and names in a message.
 const MAX_VALUES: usize = 200_000;
 
-/// The size of a message that comes in pieces.
+/// The size of a message that arrives in pieces.
 #[derive(Default)]
 pub(super) struct Size {
     bytes: usize,
     values: usize,
-    /// Whether what comes is inside of a string, and whether a backslash was before it.
+    /// Whether the next byte is inside a string, and whether a backslash precedes it.
     in_string: bool,
     is_escaped: bool,
 }
 
-/// A message is larger than it may be.
+/// A message is larger than allowed.
 #[derive(Debug, thiserror::Error)]
 #[error("a message is too large")]
 pub(super) struct TooLarge;
 
 impl Size {
-    /// Takes the next piece.
+    /// Adds the next piece.
     pub(super) fn add(&mut self, piece: &[u8]) -> Result<(), TooLarge> {
         self.bytes += piece.len();
         for byte in piece {
@@ -40,7 +40,7 @@ impl Size {
         }
     }
 
-    /// Checks a message that is there whole.
+    /// Checks a complete message.
     pub(super) fn check(message: &[u8]) -> Result<(), TooLarge> {
         Self::default().add(message)
     }

@@ -1,4 +1,4 @@
-//! Tools of MCP servers. For the model they are tools like ours; what they return is not trusted.
+//! Tools of MCP servers. The model sees them like built-in tools. Their results are not trusted.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,9 +13,9 @@ use crate::call::{Call, Done, Tool, ToolError};
 use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
-/// A tool of a server. Whether it says of itself that it changes nothing is not asked: it is called alone.
+/// A tool of a server. Its own claim to be read-only is ignored, so it is called alone.
 pub struct McpTool {
-    /// The server's name for it.
+    /// The server's name for the tool.
     name: String,
     spec: ToolSpec,
     timeout: Duration,
@@ -23,7 +23,7 @@ pub struct McpTool {
 }
 
 impl McpTool {
-    /// The tool, and the schema of its arguments.
+    /// Creates the tool, and returns the schema of its arguments with it.
     pub(super) fn new(
         import: ToolImport,
         connection: Arc<McpConnection>,
@@ -50,7 +50,7 @@ impl Tool for McpTool {
 
     fn call<'a>(&'a self, call: Call<'a>) -> BoxFuture<'a, Result<Done, ToolError>> {
         Box::pin(async move {
-            // Its schema is one of an object.
+            // The schema is one of an object.
             let arguments = call.input.as_object().cloned().unwrap_or_default();
             let calling = self.connection.call(&self.name, arguments, call.timeout);
             match calling.await {

@@ -12,29 +12,29 @@ use super::schema;
 use worker_model::ToolSpec;
 use worker_workspace::Redactor;
 
-/// The most tools of all servers of a job; more of them than a model can choose from.
+/// The maximum number of tools of all servers of a job. A model cannot choose well from more.
 const MAX_TOOLS: usize = 128;
-/// The most that are looked at.
+/// The number of a server's tools after which no further ones are listed.
 pub(super) const MAX_LISTED: usize = 1000;
-/// The most of all that is sent of them with each request to the model.
+/// The maximum number of bytes of all tools, which are sent with each request to the model.
 const MAX_BYTES: usize = 512 * 1024;
 const MAX_NAME_BYTES: usize = 128;
 const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 const MAX_SCHEMA_BYTES: usize = 32 * 1024;
-/// Tools that a warning names; of more there is only the number.
+/// The maximum number of tools that a warning names. Further tools are only counted.
 const MAX_NAMED: usize = 5;
 
-/// A tool as the model gets it.
+/// A tool as the model sees it.
 pub(super) struct ToolImport {
-    /// The server's name for it.
+    /// The server's name for the tool.
     pub(super) name: String,
     /// The definition that the model sees.
     pub(super) spec: ToolSpec,
-    /// The schema that checks its arguments.
+    /// The schema that checks the arguments.
     pub(super) schema: Schema,
 }
 
-/// The room that is left for imported tools, over all servers of a job.
+/// The remaining space for imported tools, across all servers of a job.
 pub(super) struct Room {
     tools: usize,
     bytes: usize,
@@ -49,7 +49,7 @@ impl Default for Room {
     }
 }
 
-/// The tools that the model gets of those that a server has, and a warning if some have to be left out.
+/// Selects the tools of a server for the model. Also returns a warning if tools are left out or there are none.
 pub(super) fn choose(
     server: &McpServer,
     listed: Vec<Tool>,
@@ -65,7 +65,7 @@ pub(super) fn choose(
         }
         let judged = match seen.insert(tool.name.clone()) {
             true => judge(server, &tool, redactor).and_then(|import| room.take(import)),
-            false => Err("is there twice".to_owned()),
+            false => Err("is listed twice".to_owned()),
         };
         match judged {
             Ok(import) => imports.push(import),
@@ -74,7 +74,7 @@ pub(super) fn choose(
     }
     let warning = match left_out.len() {
         0 if imports.is_empty() && has_any => {
-            Some("none of its tools is one of those that the agent wants".to_owned())
+            Some("it has none of the tools that the agent names".to_owned())
         }
         0 if imports.is_empty() => Some("it has no tools".to_owned()),
         0 => None,
@@ -94,7 +94,7 @@ pub(super) fn choose(
     (imports, warning)
 }
 
-/// The tool as the model gets it, or why it does not.
+/// Returns the tool as the model sees it, or the reason why it is left out.
 fn judge(
     server: &McpServer,
     tool: &Tool,
@@ -103,7 +103,10 @@ fn judge(
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte);
     let name = &*tool.name;
     if name.is_empty() || name.len() > MAX_NAME_BYTES || !name.bytes().all(is_plain) {
-        return Err("has a name that is not of letters, digits, `_`, `-`, `.` and `/`".to_owned());
+        return Err(
+            "has a name that is empty, too long, or not of letters, digits, `_`, `-`, `.` and `/`"
+                .to_owned(),
+        );
     }
     let canonical = format!("{MCP_PREFIX}{}.{name}", server.name);
     let mut description = describe(server, tool);
@@ -123,7 +126,7 @@ fn judge(
         return Err("has no schema".to_owned());
     };
     if fields.get("type").is_none_or(|kind| kind != "object") {
-        return Err("has a schema that is not one of an object".to_owned());
+        return Err("has a schema whose type is not `object`".to_owned());
     }
     if input_schema.to_string().len() > MAX_SCHEMA_BYTES {
         return Err(format!(
@@ -133,7 +136,7 @@ fn judge(
     let schema = schema::compile(fields);
     Ok(ToolImport {
         name: name.to_owned(),
-        schema: schema.map_err(|_| "has a schema that is none".to_owned())?,
+        schema: schema.map_err(|_| "has an invalid schema".to_owned())?,
         spec: ToolSpec {
             name: canonical.into(),
             description,
@@ -155,7 +158,7 @@ fn describe(server: &McpServer, tool: &Tool) -> String {
     said.chars().filter(is_text).collect()
 }
 
-/// A name of any kind, for people.
+/// Returns any name in a form for people.
 fn shown(name: &str, redactor: Option<&Redactor>) -> String {
     let name = redactor.map_or(name.into(), |redactor| redactor.redact(name));
     let mut chars = name.chars();
@@ -171,13 +174,11 @@ impl Room {
         let spec = &import.spec;
         let bytes = spec.description.len() + spec.input_schema.to_string().len();
         if self.tools == 0 {
-            return Err(format!(
-                "is one of more than {MAX_TOOLS} that the job would have"
-            ));
+            return Err(format!("exceeds the limit of {MAX_TOOLS} tools of a job"));
         }
         if self.bytes < bytes {
             return Err(format!(
-                "is more than fits into {MAX_BYTES} bytes of descriptions and schemas"
+                "exceeds the limit of {MAX_BYTES} bytes of descriptions and schemas"
             ));
         }
         self.tools -= 1;
@@ -275,7 +276,7 @@ mod tests {
             imports.is_empty()
                 && warning
                     .unwrap()
-                    .contains("one of those that the agent wants")
+                    .contains("none of the tools that the agent names")
         );
         let long = vec![tool("long", &"é".repeat(MAX_DESCRIPTION_BYTES), object)];
         let (imports, _) = choose(&server(json!({})), long, None, &mut Room::default());

@@ -8,24 +8,24 @@ use shared::asset::Asset;
 use crate::call::{Call, ToolError};
 use crate::python;
 
-/// For documents, pages and drawings, which readers see in the fonts of their machine.
+/// The check for documents, pages and drawings, which readers see in the fonts of their machine.
 const TEXT_PROGRAM: &str = concat!(
     include_str!("../../../../skills/docx/scripts/glyphs.py"),
     "\n\n",
     include_str!("text_glyphs.py")
 );
-/// For PDF, which has its fonts with it.
+/// The check for PDF, which contains its fonts.
 const PDF_PROGRAM: &str = concat!(
     include_str!("../../../../skills/pdf/scripts/pdf_glyphs.py"),
     "\n\n",
     include_str!("pdf_glyphs.py")
 );
-/// A larger file is not checked.
+/// The maximum size of a file that is checked.
 const MAX_CHECKED_BYTES: i64 = 20 * 1024 * 1024;
-/// The check is given up after this time.
+/// The timeout of the check.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A warning for the model; `None` if every character can be drawn, or this cannot be found out here.
+/// Returns a warning for the model, or `None` if every character can be drawn or the check is not possible here.
 pub(super) async fn warning(
     path: &str,
     asset: &Asset,

@@ -6,7 +6,7 @@ import sys
 import zipfile
 
 MAX_UNPACKED_BYTES = 200_000_000
-# Where office files keep what people read.
+# The parts of office files that contain visible text.
 PARTS = re.compile(
     r"word/(document|header\d*|footer\d*|footnotes|endnotes)\.xml|ppt/slides/[^/]+\.xml|ppt/charts/[^/]+\.xml"
     r"|xl/(sharedStrings|worksheets/[^/]+|charts/[^/]+)\.xml|content\.xml"
@@ -14,7 +14,7 @@ PARTS = re.compile(
 
 
 def texts(path):
-    """What people read of a file."""
+    """Yields the visible text of a file."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             parts = [one for one in archive.infolist() if PARTS.fullmatch(one.filename)]
@@ -25,7 +25,7 @@ def texts(path):
         return
     with open(path, encoding="utf-8", errors="ignore") as file:
         text = file.read()
-    # A font of the page itself may have signs of its own.
+    # A font of the page itself may have glyphs for private characters.
     has_font = "@font-face" in text
     text = without_markup(re.sub(r"<(script|style)\b.*?</\1\s*>", " ", text, flags=re.S | re.I))
     yield "".join(one for one in text if unicodedata.category(one) != "Co") if has_font else text

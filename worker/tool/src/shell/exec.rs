@@ -65,7 +65,7 @@ impl Tool for ShellExec {
     }
 }
 
-/// The command, in that directory. Both stand on one line, so that bash counts the command's own lines.
+/// Returns the command for that directory. Both are on one line, so that bash counts the command's own lines.
 fn in_directory(place: &str, command: &str) -> String {
     let quoted = place.replace('\'', r"'\''");
     format!("cd -- './{quoted}' || exit 1; {command}")

@@ -10,7 +10,7 @@ use crate::command::{self, FinishedCommand, StreamOutput};
 use worker_sandbox::Limit;
 use worker_workspace::Spilled;
 
-/// What the model reads.
+/// The reply that the model reads.
 #[derive(Serialize)]
 struct CommandReply<'a> {
     success: bool,
@@ -23,7 +23,7 @@ struct CommandReply<'a> {
     note: Option<String>,
 }
 
-/// What the model is told of a command that ended, whose time was that.
+/// Returns the result of a command for the model. `timeout` was the time limit of the command.
 pub(super) fn done(finished: &FinishedCommand, timeout: Duration, call: &Call<'_>) -> Done {
     let ended = &finished.ended;
     let exit_code = ended.exit_code.filter(|_| !finished.timed_out);
@@ -54,7 +54,7 @@ pub(super) fn done(finished: &FinishedCommand, timeout: Duration, call: &Call<'_
     }
 }
 
-/// What stands out, a line each: a limit that was met, hosts that may not be reached, where long output is.
+/// Returns notes, one per line: a limit that was reached, hosts that were refused, and the files with long output.
 fn note(finished: &FinishedCommand, timeout: Duration, call: &Call<'_>) -> Option<String> {
     let refused = call.context.egress.and_then(|egress| {
         let hosts = egress.refused();
@@ -71,7 +71,7 @@ fn note(finished: &FinishedCommand, timeout: Duration, call: &Call<'_>) -> Optio
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-/// Where all of a stream is, if the model reads only a part.
+/// Returns a note about the file with a whole stream, if the model reads only a part of it.
 fn whole(stream: &str, printed: &StreamOutput) -> Option<String> {
     match &printed.whole {
         Some(Spilled { path, bytes }) => Some(format!(
@@ -100,10 +100,10 @@ fn limit_met(finished: &FinishedCommand, timeout: Duration) -> Option<String> {
                 None => "killed: ",
             };
             let most = limits.processes;
-            format!("{killed}it had {most} processes and threads, the most there may be")
+            format!("{killed}it had {most} processes and threads, the limit")
         }
         Limit::FileSize => format!(
-            "a file grew beyond {}, the largest that there may be",
+            "a file grew beyond {}, the limit",
             size(limits.file_bytes)
         ),
         Limit::Disk => format!(

@@ -8,24 +8,24 @@ use reqwest::header::CONTENT_ENCODING;
 
 use worker_egress::net::explain;
 
-/// Bytes that are decoded at once: they become a thousand times as many at most.
+/// The number of bytes that are decoded at once. They expand to at most a thousand times as many.
 const PIECE_BYTES: usize = 1024;
 
-/// What a server sent, decoded, as far as it is kept.
+/// A decoded response body, up to a maximum size.
 pub(super) struct DecodedBody {
     pub(super) bytes: Vec<u8>,
-    /// Whether there was more.
+    /// Whether the body was longer than the maximum.
     pub(super) is_cut: bool,
 }
 
-/// How a body is packed.
+/// The decoder of a body.
 enum Decoder {
     Plain(Vec<u8>),
     Gzip(MultiGzDecoder<Vec<u8>>),
 }
 
 impl DecodedBody {
-    /// Reads until the end or until there are `max` bytes, decoded ones. An error is for the model.
+    /// Reads until the end, or until there are `max` decoded bytes. An error is for the model.
     pub(super) async fn read(mut response: Response, max: usize) -> Result<Self, String> {
         let host = response.url().host_str().unwrap_or_default().to_owned();
         let encoding = response.headers().get(CONTENT_ENCODING);
@@ -36,7 +36,7 @@ impl DecodedBody {
             other => {
                 let other: String = other.chars().take(PIECE_BYTES).collect();
                 return Err(format!(
-                    "{host} packed its answer as `{other}`, although only gzip was asked for"
+                    "{host} compressed its response as `{other}`, although only gzip was requested"
                 ));
             }
         };
@@ -66,7 +66,7 @@ impl DecodedBody {
 }
 
 impl Decoder {
-    /// Takes a piece, and returns how much there is now.
+    /// Adds a piece. Returns the number of decoded bytes so far.
     fn push(&mut self, piece: &[u8]) -> std::io::Result<usize> {
         match self {
             Self::Plain(bytes) => {
@@ -75,14 +75,14 @@ impl Decoder {
             }
             Self::Gzip(decoder) => {
                 decoder.write_all(piece)?;
-                // What it holds back is counted, too.
+                // Flushed, so that bytes in the decoder's buffer are counted too.
                 decoder.flush()?;
                 Ok(decoder.get_ref().len())
             }
         }
     }
 
-    /// What there is, whether or not the end came.
+    /// Returns the decoded bytes so far, whether or not the body is complete.
     fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Plain(bytes) => bytes,

@@ -19,11 +19,11 @@ use crate::call::{Call, Done, Tool, ToolError, blocking};
 use crate::context::ToolContext;
 use worker_model::ToolSpec;
 
-/// The time of a call unless the model says otherwise.
+/// The default timeout of a call.
 const TIMEOUT: Duration = Duration::from_secs(15);
 const MAX_TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_REDIRECTS: usize = 5;
-/// The most of a page that is read, unpacked.
+/// The maximum number of decoded bytes of a page that are read.
 const MAX_BYTES: usize = 5 * 1024 * 1024;
 
 /// Reads a page of the web.
@@ -71,7 +71,7 @@ impl Tool for WebFetch {
                 Err(_) => Ok(Done {
                     timed_out: true,
                     ..Done::error(format!(
-                        "the page did not come within {} s",
+                        "the page did not load within {} s",
                         limit.as_secs()
                     ))
                 }),
@@ -82,7 +82,7 @@ impl Tool for WebFetch {
 
 type Telling = Box<dyn FnOnce() -> Result<Done, ToolError> + Send>;
 
-/// Gets a page; what is left to do is to read it. An error is for the model.
+/// Requests a page. Returns the remaining work, which converts the page. An error is for the model.
 async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
     let response = follow(reach, url).await?;
     let url = response.url().clone();
@@ -95,7 +95,7 @@ async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
             format!("{bytes} bytes")
         });
         return Err(format!(
-            "{url} is no text but {content_type}, {size} (status {status})"
+            "{url} is not text: it is {content_type}, {size} (status {status})"
         ));
     }
     let body = DecodedBody::read(response, MAX_BYTES).await?;
@@ -104,7 +104,7 @@ async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
     }))
 }
 
-/// Asks, and asks where redirects lead, each of which is judged like the first.
+/// Sends a request and follows redirects. Each redirect is checked like the first URL.
 async fn follow(reach: &Reach<'_>, url: &str) -> Result<Response, String> {
     let mut url = reach.parse(url)?;
     for _ in 0..=MAX_REDIRECTS {
@@ -124,14 +124,14 @@ async fn follow(reach: &Reach<'_>, url: &str) -> Result<Response, String> {
             return Ok(response);
         };
         let next = url.join(&location);
-        let next = next.map_err(|error| format!("{url} redirects to what is no URL: {error}"))?;
+        let next = next.map_err(|error| format!("{url} redirects to an invalid URL: {error}"))?;
         reach
             .check(&next)
             .map_err(|refusal| format!("{url} redirects to {next}: {refusal}"))?;
         url = next;
     }
     Err(format!(
-        "it redirects more than {MAX_REDIRECTS} times, at last to {url}"
+        "it redirects more than {MAX_REDIRECTS} times, last to {url}"
     ))
 }
 
@@ -155,7 +155,7 @@ fn tell(url: &Url, status: u16, content_type: &str, body: &DecodedBody) -> Resul
                 content_type
             };
             return Err(format!(
-                "{url} is no text, although its type is {told}: {size} bytes"
+                "{url} is not text, although its type is {told}: {size} bytes"
             ));
         }
     };

@@ -1,23 +1,23 @@
 //! Pages as text that a model can read.
 //!
-//! The tokens are turned into text one by one, without a tree: so no page, however deep or wrong its
-//! elements are nested, takes more than time and memory in proportion to its length.
+//! The tokens are converted to text one by one, without a tree. The time and memory for a page are proportional to
+//! its length, however deep or wrong the nesting of its elements is.
 
 use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
 use reqwest::Url;
 
-/// A page for reading.
+/// A page as text.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct ReadablePage {
     pub(super) title: Option<String>,
     pub(super) text: String,
 }
 
-/// Elements whose content is not for reading. Most have text only, up to their end.
+/// Elements whose content is not text for readers. Most contain only text, up to their end.
 const UNREAD: [&str; 7] = [
     "script", "style", "noscript", "template", "svg", "iframe", "select",
 ];
-/// Elements that begin and end a line.
+/// Elements that start and end a line.
 const BLOCKS: [&str; 24] = [
     "address",
     "article",
@@ -44,13 +44,13 @@ const BLOCKS: [&str; 24] = [
     "tr",
     "ul",
 ];
-/// Elements that have an empty line around them.
+/// Elements with an empty line before and after them.
 const PARAGRAPHS: [&str; 9] = ["p", "pre", "blockquote", "h1", "h2", "h3", "h4", "h5", "h6"];
 
-/// Reads a page; links are made whole with its address.
+/// Converts a page to text. Links are resolved against its URL.
 pub(super) fn read(html: &str, base: &Url) -> ReadablePage {
     let mut emitter = DefaultEmitter::default();
-    // Otherwise the text of scripts would be taken for elements.
+    // Otherwise the text of scripts would be parsed as elements.
     emitter.naively_switch_states(true);
     let mut reader = HtmlReader::new(base);
     for Ok(token) in Tokenizer::new_with_emitter(html, emitter) {
@@ -68,12 +68,12 @@ struct HtmlReader<'a> {
     base: &'a Url,
     page: ReadablePage,
     title: Option<String>,
-    /// The element whose content is not read, and how often it has begun in itself.
+    /// The element whose content is skipped, and the depth of its nesting in itself.
     unread: Option<(String, usize)>,
-    /// Where the text of the link begins, and where it leads.
+    /// The position at which the text of the link starts, and the target of the link.
     link: Option<(usize, String)>,
     is_preformatted: bool,
-    /// Whether white space was read that is written when something follows.
+    /// Whether white space was read, which is written when text follows.
     has_space: bool,
 }
 
@@ -181,7 +181,7 @@ impl<'a> HtmlReader<'a> {
         }
     }
 
-    /// Writes the space that was read, unless a line begins here.
+    /// Writes the pending space, unless a line starts here.
     fn space(&mut self) {
         if std::mem::take(&mut self.has_space) && !self.is_at_line() {
             self.page.text.push(' ');
@@ -210,20 +210,20 @@ impl<'a> HtmlReader<'a> {
         }
     }
 
-    /// Whether nothing was written in this line but perhaps the mark of an item or a heading, which ends
-    /// in a space as nothing else does.
+    /// Whether the current line is empty, except for the mark of a list item or a heading. Only
+    /// such a mark ends in a space.
     fn is_at_line(&self) -> bool {
         self.page.text.is_empty() || self.page.text.ends_with(['\n', ' '])
     }
 
-    /// Where a link leads, if that is somewhere else on the web.
+    /// Returns the target of a link, if it is another place on the web.
     fn target(&self, href: &str) -> Option<String> {
         let target = self.base.join(href).ok()?;
         let is_elsewhere = !href.starts_with('#') && matches!(target.scheme(), "http" | "https");
         is_elsewhere.then(|| target.into())
     }
 
-    /// Writes a link as Markdown does, if it has a text.
+    /// Writes a link in Markdown, if it has a text.
     fn end_link(&mut self) {
         let Some((start, target)) = self.link.take() else {
             return;
@@ -248,7 +248,7 @@ impl<'a> HtmlReader<'a> {
     }
 }
 
-/// What HTML takes for white space; a space that must not break is none.
+/// Whether HTML treats a character as white space. A non-breaking space is not white space.
 fn is_space(char: char) -> bool {
     matches!(char, ' ' | '\t' | '\n' | '\r' | '\u{c}')
 }

@@ -9,16 +9,16 @@ use shared::address::AddressError;
 use worker_egress::Egress;
 use worker_egress::net::{WebClient, not_public};
 
-/// Where one job's requests may go.
+/// The hosts that the requests of one job may reach.
 pub(super) struct Reach<'a> {
     pub(super) client: &'a WebClient,
     hosts: Hosts<'a>,
 }
 
 enum Hosts<'a> {
-    /// Any that is public or in a network that the operator opened: the tool was given to a skill that names no hosts.
+    /// Any host that is public or in a network that the operator allows. The skill names no hosts.
     Public,
-    /// Those that the skill names, which may come to none for this job.
+    /// The hosts that the skill names. There may be none for this job.
     Declared(Option<&'a Egress>),
 }
 
@@ -34,25 +34,24 @@ impl<'a> Reach<'a> {
         }
     }
 
-    /// Whether only hosts that the skill names can be asked.
+    /// Whether only hosts that the skill names may be reached.
     pub(super) fn is_declared(&self) -> bool {
         matches!(self.hosts, Hosts::Declared(_))
     }
 
-    /// Reads a URL that may be asked. An error is for the model.
+    /// Parses a URL that may be requested. An error is for the model.
     pub(super) fn parse(&self, text: &str) -> Result<Url, String> {
         let url =
-            Url::parse(text.trim()).map_err(|error| format!("the URL cannot be read: {error}"))?;
+            Url::parse(text.trim()).map_err(|error| format!("the URL is invalid: {error}"))?;
         self.check(&url)?;
         Ok(url)
     }
 
-    /// Checks a URL, as it was given or as a redirect named it.
+    /// Checks a URL, which comes from the model or from a redirect.
     pub(super) fn check(&self, url: &Url) -> Result<(), String> {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(
-                "a URL with credentials in it is refused: leave out what is before the @"
-                    .to_owned(),
+                "a URL with credentials in it is refused: remove the part before the @".to_owned(),
             );
         }
         let host = url.host_str().unwrap_or_default();

@@ -20,7 +20,7 @@ use crate::context::ToolContext;
 use worker_model::ToolSpec;
 use worker_workspace::JobSecrets;
 
-/// Fields that belong to the connection, or that are made out of the request.
+/// Header fields that belong to the connection, or that are derived from the request.
 const OURS: [&str; 12] = [
     "accept-encoding",
     "connection",
@@ -35,7 +35,7 @@ const OURS: [&str; 12] = [
     "transfer-encoding",
     "upgrade",
 ];
-/// The most header fields, and values in the query.
+/// The maximum number of header fields, and of values in the query.
 const MAX_FIELDS: usize = 100;
 
 /// Sends a request to an API.
@@ -143,7 +143,7 @@ impl Tool for HttpRequest {
                     let seconds = call.timeout.as_secs();
                     Ok(Done {
                         timed_out: true,
-                        ..Done::error(format!("the answer did not come within {seconds} s"))
+                        ..Done::error(format!("there was no response within {seconds} s"))
                     })
                 }
             }
@@ -152,7 +152,7 @@ impl Tool for HttpRequest {
 }
 
 impl RequestArguments {
-    /// The request, if it may be sent. An error is for the model.
+    /// Returns the request, if it may be sent. An error is for the model.
     fn request(self, reach: &Reach<'_>, secrets: &JobSecrets) -> Result<Request, String> {
         let fill = |text: &str| {
             if !placeholder::is_in(text) {
@@ -232,14 +232,14 @@ fn header_fields(
         let lower = name.trim().to_ascii_lowercase();
         if OURS.contains(&lower.as_str()) {
             return Err(format!(
-                "the header {lower} cannot be set: it is made out of the request"
+                "the header {lower} cannot be set: it is generated from the request"
             ));
         }
         let name = HeaderName::from_bytes(lower.as_bytes())
-            .map_err(|_| format!("`{name}` is no name of a header"))?;
-        // Nothing of the value is repeated: it may be a secret.
+            .map_err(|_| format!("`{name}` is not a valid header name"))?;
+        // The error does not repeat the value, which may be a secret.
         let value = HeaderValue::from_str(&fill(&value)?).map_err(|_| {
-            format!("the value of the header {name} has line ends or control characters in it")
+            format!("the value of the header {name} contains line breaks or control characters")
         })?;
         headers.append(name, value);
     }

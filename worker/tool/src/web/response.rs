@@ -1,4 +1,4 @@
-//! An API's answer as the model reads it.
+//! The response of an API as the model reads it.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,28 @@ use crate::call::{Call, Done};
 use worker_workspace::HeadTailBuffer;
 use worker_workspace::Spill;
 
-/// The most of a body that is read, unpacked.
+/// The maximum number of decoded bytes of a body that are read.
 const MAX_BYTES: usize = 10 * 1024 * 1024;
-/// The header fields that are shown, and how much of each.
+/// The maximum number of header fields that are shown, and the maximum size of each.
 const MAX_FIELDS: usize = 50;
 const MAX_VALUE_BYTES: usize = 1000;
-/// How much of all of them is shown.
+/// The maximum size of all header fields that are shown.
 const MAX_HEAD_BYTES: usize = 8 * 1024;
 
-/// An answer, read.
+/// A response that has been read.
 pub(super) struct HttpAnswer {
     status: StatusCode,
     headers: HeaderMap,
     body: DecodedBody,
 }
 
-/// What the model reads.
+/// The reply that the model reads.
 #[derive(Serialize)]
 struct ResponseReply<'a> {
     status: u16,
     headers: BTreeMap<&'a str, String>,
     body: String,
-    /// Where all of the body is, if it is not text or more than is shown.
+    /// The file with the whole body, if the body is not text or longer than is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     body_file: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -42,7 +42,7 @@ struct ResponseReply<'a> {
 }
 
 impl HttpAnswer {
-    /// Reads an answer to its end, or as far as answers are read. An error is for the model.
+    /// Reads a response to its end, or up to the maximum size. An error is for the model.
     pub(super) async fn read(response: Response) -> Result<Self, String> {
         Ok(Self {
             status: response.status(),
@@ -51,7 +51,7 @@ impl HttpAnswer {
         })
     }
 
-    /// Tells the model. A body that it cannot read, or not whole, goes into a file.
+    /// Returns the result for the model. A body that is not text, or is longer than is shown, goes into a file.
     pub(super) async fn tell(self, call: &Call<'_>) -> Done {
         let content_type = self.headers.get(CONTENT_TYPE);
         let content_type = content_type.map_or_else(String::new, |value| {
@@ -65,11 +65,11 @@ impl HttpAnswer {
             body_file = keep(call.spill_bytes("body.bin"), &bytes).await;
             let kind = content_type_of("", &bytes);
             notes.push(format!(
-                "the body is no text: {} bytes, {kind}",
+                "the body is not text: {} bytes, {kind}",
                 bytes.len()
             ));
         } else {
-            // A value that the cap cuts in two could not be recognised afterwards.
+            // Redacted before it is cut, because a value that is cut in two would not be recognised.
             let text = decode(&content_type, &bytes);
             let text = call.context.events.redact(&text);
             let shown = call.shown_bytes() / 2;
@@ -88,9 +88,8 @@ impl HttpAnswer {
             ));
         }
         if self.status.is_redirection() && self.headers.contains_key(LOCATION) {
-            notes.push(
-                "redirects are not followed: ask the location, if that is what you want".to_owned(),
-            );
+            notes
+                .push("redirects are not followed: request the location if you need it".to_owned());
         }
         let room = MAX_HEAD_BYTES.min(call.shown_bytes() / 2);
         let redact = |text: &str| call.context.events.redact(text).into_owned();
@@ -110,7 +109,7 @@ impl HttpAnswer {
     }
 }
 
-/// Keeps a body in a file of the workspace, if that is possible.
+/// Stores a body in a file of the workspace, if that is possible.
 async fn keep(mut spill: Spill, bytes: &[u8]) -> Option<String> {
     spill.push(bytes).await;
     spill.finish().await.map(|spilled| spilled.path)
@@ -123,7 +122,7 @@ fn extension(content_type: &str) -> &'static str {
     found.unwrap_or("txt")
 }
 
-/// The header fields, those of one name joined, as far as there is room for them.
+/// Returns the header fields, as far as there is room for them. Values of the same name are joined.
 fn fields<'a>(
     headers: &'a HeaderMap,
     mut room: usize,
@@ -136,7 +135,7 @@ fn fields<'a>(
         let values: Vec<_> = values
             .map(|value| String::from_utf8_lossy(value.as_bytes()))
             .collect();
-        // Before it is cut.
+        // Redacted before it is cut.
         let mut joined = redact(&values.join(", "));
         if joined.len() > MAX_VALUE_BYTES {
             joined.truncate(joined.floor_char_boundary(MAX_VALUE_BYTES));

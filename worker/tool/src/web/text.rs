@@ -1,12 +1,12 @@
-//! Texts out of bytes, by what a server says of them.
+//! The conversion of response bodies to text, according to the declared content type.
 
 use encoding_rs::{Encoding, UTF_8};
 use shared::asset::content_type_of;
 
-/// As much of a page as may come before it names its encoding.
+/// The number of bytes of a page that are searched for the name of its encoding.
 const HEAD_BYTES: usize = 1024;
 
-/// What kind of content it is.
+/// The kind of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ContentKind {
     Page,
@@ -14,7 +14,7 @@ pub(super) enum ContentKind {
     Binary,
 }
 
-/// The kind of a body: by what the server says, unless the bytes cannot be text.
+/// Returns the kind of a body: that of the declared content type, unless the bytes cannot be text.
 pub(super) fn kind_of(content_type: &str, bytes: &[u8]) -> ContentKind {
     let essence = essence(content_type);
     let essence = if essence.is_empty() {
@@ -50,18 +50,18 @@ pub(super) fn kind_of(content_type: &str, bytes: &[u8]) -> ContentKind {
     }
 }
 
-/// The media type without its parameters.
+/// Returns the media type without its parameters.
 pub(super) fn essence(content_type: &str) -> String {
     let essence = content_type.split(';').next().unwrap_or_default();
     essence.trim().to_ascii_lowercase()
 }
 
-/// Office files say `xml` in their type, and are archives.
+/// Whether this is the type of an office file, which contains `xml` although the file is an archive.
 fn is_office(subtype: &str) -> bool {
     subtype.contains("openxmlformats") || subtype.contains("opendocument")
 }
 
-/// Whether it is UTF-16, whose letters have NULs.
+/// Whether the text is UTF-16, whose letters contain NULs.
 fn is_wide(content_type: &str, bytes: &[u8]) -> bool {
     let encoding = encoding_of(content_type, &[]);
     bytes.starts_with(b"\xff\xfe")
@@ -69,10 +69,10 @@ fn is_wide(content_type: &str, bytes: &[u8]) -> bool {
         || encoding.name().starts_with("UTF-16")
 }
 
-/// The bytes as text; a mark at the beginning counts for more than what the server or the page says.
+/// Decodes the bytes to text. A byte order mark takes precedence over the declared encoding.
 pub(super) fn decode(content_type: &str, bytes: &[u8]) -> String {
     let (text, _, _) = encoding_of(content_type, bytes).decode(bytes);
-    // No database takes NULs as text.
+    // Databases accept no NULs in text.
     text.replace('\0', "\u{fffd}")
 }
 
@@ -86,7 +86,7 @@ fn encoding_of(content_type: &str, bytes: &[u8]) -> &'static Encoding {
     encoding.unwrap_or(UTF_8)
 }
 
-/// What stands after `charset=`.
+/// Returns the value after `charset=`.
 fn charset(text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let (_, after) = text.split_once("charset=")?;

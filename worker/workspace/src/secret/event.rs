@@ -7,7 +7,7 @@ use shared::message::{AssistantMessage, Block};
 use super::Redactor;
 
 impl Redactor {
-    /// Redacts an event where it stands. Ids, codes and numbers are ours or the provider's, and stay.
+    /// Redacts an event in place. Ids, codes and numbers come from this service or the provider, so they stay.
     pub fn clean_event(&self, event: &mut EventData) {
         match event {
             EventData::JobQueued(_)
@@ -66,7 +66,7 @@ impl Redactor {
                 Block::Text { text } => self.clean(text),
                 Block::Reasoning { text, provider } => {
                     self.clean(text);
-                    // Its provider has signed it, and would refuse it changed.
+                    // The provider has signed this data and would refuse a changed version.
                     if provider.as_mut().is_some_and(|own| self.clean_json(own)) {
                         *provider = None;
                     }
@@ -82,7 +82,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts what came of a job.
+    /// Redacts the result of a job.
     pub fn clean_result(&self, result: &mut JobResult) {
         let JobResult {
             text,

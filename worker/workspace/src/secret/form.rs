@@ -6,22 +6,22 @@ use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What RFC 3986 leaves as it is.
+/// The characters that RFC 3986 leaves unencoded.
 const UNRESERVED: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
-/// What Python's `quote` leaves.
+/// The characters that Python's `quote` leaves unencoded.
 const PATH: AsciiSet = UNRESERVED.remove(b'/');
-/// What `encodeURIComponent` leaves.
+/// The characters that `encodeURIComponent` leaves unencoded.
 const COMPONENT: AsciiSet = UNRESERVED
     .remove(b'!')
     .remove(b'*')
     .remove(b'\'')
     .remove(b'(')
     .remove(b')');
-/// What a form leaves, in which a space is a plus sign.
+/// The characters that a form leaves unencoded. A space becomes a plus sign.
 const FORM: AsciiSet = NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -29,13 +29,13 @@ const FORM: AsciiSet = NON_ALPHANUMERIC
     .remove(b'*')
     .remove(b' ');
 
-/// Every form of the value that is looked for, once.
+/// Returns every form of the value to search for, without duplicates.
 pub(super) fn forms(value: &str) -> BTreeSet<String> {
     let mut forms = BTreeSet::new();
-    // A shell takes a final newline away.
+    // A shell removes a final newline.
     for value in [value, value.trim()] {
         let escaped = in_json(value);
-        // A command that prints JSON has its output in a JSON text of ours.
+        // If a command prints JSON, its output is nested in the JSON of the tool result.
         forms.insert(in_json(&escaped));
         forms.insert(escaped);
         forms.insert(in_ascii_json(value));
@@ -46,13 +46,13 @@ pub(super) fn forms(value: &str) -> BTreeSet<String> {
     forms
 }
 
-/// As it stands between the quotes of a JSON string.
+/// Returns the value as it appears between the quotes of a JSON string.
 fn in_json(value: &str) -> String {
     let quoted = serde_json::Value::from(value).to_string();
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// The same by a program that escapes everything but ASCII.
+/// Returns the same for a program that escapes everything except ASCII.
 fn in_ascii_json(value: &str) -> String {
     let escape = |char: char| {
         let mut units = [0; 2];
@@ -69,7 +69,7 @@ fn in_ascii_json(value: &str) -> String {
     in_json(value).chars().map(one).collect()
 }
 
-/// The base64 of the value alone, and what every base64 of a text that contains it has in common.
+/// Inserts the base64 of the value alone, and the parts that occur in the base64 of every text with the value.
 fn insert_base64(forms: &mut BTreeSet<String>, value: &str) {
     for text in [value, &format!("{value}\n")] {
         forms.insert(STANDARD.encode(text));
@@ -80,7 +80,7 @@ fn insert_base64(forms: &mut BTreeSet<String>, value: &str) {
         for before in 0..3 {
             let shifted = [&[0; 2][..before], value.as_bytes()].concat();
             let encoded = engine.encode(&shifted);
-            // Only characters whose six bits are all the value's.
+            // Only the characters whose six bits all belong to the value.
             let begin = (8 * before).div_ceil(6);
             let end = 8 * shifted.len() / 6;
             forms.insert(encoded[begin..end].to_owned());
@@ -102,7 +102,7 @@ fn insert_percent(forms: &mut BTreeSet<String>, value: &str) {
     }
 }
 
-/// `%2F` → `%2f`
+/// Converts the digits to lower case: `%2F` → `%2f`.
 fn with_small_digits(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut text = parts.next().unwrap_or_default().to_owned();

@@ -8,38 +8,38 @@ use serde_json::{Map, Value};
 
 use super::form::forms;
 
-/// So many bytes of a long value are taken for it, whether or not the rest follows: they say too much as well,
-/// and no text can make a search long by nearly repeating a long value.
+/// The number of bytes by which a long value is recognized, whether or not the rest follows. These bytes alone reveal
+/// too much. The bound also keeps the search fast in a text that nearly repeats a long value.
 const TELLING_BYTES: usize = 1024;
 
-/// Finds values of secrets in texts, and puts `[secret NAME]` in their place.
+/// The search for secret values in texts, and their replacement with `[secret NAME]`.
 pub struct Redactor {
-    /// By their first byte.
+    /// The forms by their first byte.
     forms: Vec<Vec<SecretForm>>,
 }
 
-/// A form of a value, and what stands for it.
+/// A form of a value, with its replacement.
 struct SecretForm {
     text: SecretString,
     label: String,
 }
 
-/// The end of a text that goes on: it may be the beginning of a secret.
+/// The withheld end of an unfinished text. It may be the start of a secret.
 #[derive(Default)]
 pub struct Tail(String);
 
-/// Whether a form stands at some place of a text.
+/// The result of looking for a form at one position of a text.
 enum Sight {
-    /// It does not.
+    /// The form is not there.
     Absent,
-    /// More text has to tell.
+    /// More text is needed to decide.
     Undecided,
-    /// It does, and ends there.
+    /// The form is there and ends at this position.
     Found(usize),
 }
 
 impl Redactor {
-    /// A redactor of these names and values.
+    /// Creates a redactor for these names and values.
     pub fn new<'a>(secrets: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let mut by_first_byte: Vec<Vec<SecretForm>> = (0..256).map(|_| Vec::new()).collect();
         for (name, value) in secrets {
@@ -59,7 +59,7 @@ impl Redactor {
         }
     }
 
-    /// The text without values; as it is if there are none in it.
+    /// Returns the text without secret values, borrowed if it contains none.
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let mut clean = String::new();
         let Scan { copied, .. } = self.scan(text, true, &mut clean);
@@ -70,14 +70,14 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// The same where it stands.
+    /// Redacts a text in place.
     pub fn clean(&self, text: &mut String) {
         if let Cow::Owned(clean) = self.redact(text) {
             *text = clean;
         }
     }
 
-    /// Redacts all strings in it, and numbers that spell a value. Returns whether there were any.
+    /// Redacts all strings in a JSON value, and numbers that contain a secret value. Returns whether there were any.
     pub fn clean_json(&self, value: &mut Value) -> bool {
         match value {
             Value::Null | Value::Bool(_) => false,
@@ -106,7 +106,7 @@ impl Redactor {
         }
     }
 
-    /// Redacts the names and the values of an object's fields.
+    /// Redacts the names and the values of an object's fields. Returns whether there were any.
     pub fn clean_fields(&self, fields: &mut Map<String, Value>) -> bool {
         let mut found = false;
         for value in fields.values_mut() {
@@ -123,7 +123,7 @@ impl Redactor {
         true
     }
 
-    /// The next piece of a text. What comes back is all that can be shown now; the rest waits in the tail.
+    /// Adds the next piece of a text. Returns everything that can be shown now. The rest stays in the tail.
     pub fn push(&self, tail: &mut Tail, piece: &str) -> String {
         let Tail(held) = tail;
         held.push_str(piece);
@@ -134,13 +134,13 @@ impl Redactor {
         clean
     }
 
-    /// The rest of a text that has ended.
+    /// Returns the rest of a text that has ended.
     pub fn finish(&self, Tail(held): Tail) -> String {
         self.redact(&held).into_owned()
     }
 
-    /// Looks for values from the left, the longest first, and writes to `clean` what is before each and its
-    /// label. A place where a value may begin that the text cuts is the end, unless the text is whole.
+    /// Searches for values from the left, the longest first, and writes the text before each value and its label to
+    /// `clean`. Unless the text is whole, the scan ends where a value may start that the end of the text cuts off.
     fn scan(&self, text: &str, is_whole: bool, clean: &mut String) -> Scan {
         let (mut copied, mut place) = (0, 0);
         while let Some(first) = text.as_bytes().get(place) {
@@ -175,11 +175,11 @@ impl Redactor {
     }
 }
 
-/// How far a text has been looked through.
+/// The progress of a scan.
 struct Scan {
-    /// All before it has been written, redacted.
+    /// Everything before this position has been written, redacted.
     copied: usize,
-    /// From here to there are no values; beyond, nobody knows yet.
+    /// Between `copied` and this position there are no values. After it, more text is needed to decide.
     decided: usize,
 }
 
@@ -188,7 +188,7 @@ impl SecretForm {
         self.text.expose_secret()
     }
 
-    /// Whether it stands at that place, and where it ends.
+    /// Returns whether the form is at this position, and where it ends.
     fn look(&self, text: &str, place: usize, is_whole: bool) -> Sight {
         let form = self.text();
         let rest = &text.as_bytes()[place..];

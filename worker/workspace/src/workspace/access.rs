@@ -1,4 +1,4 @@
-//! Files and directories that a model named. Links inside are followed, the way out is shut.
+//! Access to files and directories that a model named. Links are followed inside the workspace, but not out of it.
 
 use std::fs::{File, Metadata};
 use std::io;
@@ -11,26 +11,26 @@ use shared::event::AssetRejection;
 
 use super::{BENEATH, Workspace};
 
-/// The most entries of a directory that are looked at.
+/// The maximum number of entries of a directory that are read.
 const MAX_ENTRIES: usize = 50_000;
 
-/// Why a path of the workspace cannot be used, in words that follow it.
+/// The reason why a path of the workspace cannot be used. The message is worded to follow the path.
 #[derive(Debug, thiserror::Error)]
 pub enum AccessError {
     /// There is no file of that path.
     #[error("does not exist")]
     Missing,
     /// The path leads out of the workspace.
-    #[error("is not in the workspace, or a link on the way leads out of it")]
+    #[error("is not in the workspace, or a link in its path leads out of it")]
     Outside,
     /// The path is a directory.
     #[error("is a directory")]
     Directory,
     /// A part of the path is not a directory.
-    #[error("is not a directory, or leads through something that is none")]
+    #[error("is not a directory, or a part of its path is not")]
     NotADirectory,
     /// The path is a symbolic link.
-    #[error("is a link: name the file that it leads to")]
+    #[error("is a link: use the path of the file that it points to")]
     Link,
     /// The path is a device, a pipe or a socket.
     #[error("is not a regular file, but a device, a pipe or a socket")]
@@ -39,7 +39,7 @@ pub enum AccessError {
     #[error("has other names (hard links): copy it first, and use the copy")]
     HardLink,
     /// The permissions forbid the access.
-    #[error("may not be accessed: its mode, or that of a directory on the way, forbids it")]
+    #[error("cannot be accessed: its mode, or that of a directory in its path, forbids it")]
     Forbidden,
     /// Another error of the file system.
     #[error("cannot be used: {0}")]
@@ -91,17 +91,17 @@ pub struct Entry {
 pub enum EntryKind {
     /// A directory.
     Directory,
-    /// A link, and where it says that it leads.
+    /// A link with its target.
     Link(String),
     /// A file or anything else.
     Other,
 }
 
 impl Workspace {
-    /// Opens a regular file that the model named, to read it. Its size is that of the open file.
+    /// Opens a regular file that the model named, for reading. Returns the size of the open file with it.
     pub fn open_file(&self, named: &str) -> Result<(File, u64), AccessError> {
         let relative = self.relative(named);
-        // Neither a pipe nor a device is opened by looking at it.
+        // `PATH` opens neither a pipe nor a device.
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let seen: File =
             openat2(self.directory()?, &relative, flags, Mode::empty(), BENEATH)?.into();
@@ -114,7 +114,7 @@ impl Workspace {
         Ok((file, metadata.len()))
     }
 
-    /// The entries of a directory that the model named, in no order.
+    /// Returns the entries of a directory that the model named, in no particular order.
     pub fn read_directory(&self, named: &str) -> Result<Vec<Entry>, AccessError> {
         let directory = self.open_directory_of(named)?;
         let mut entries = Vec::new();
@@ -128,7 +128,7 @@ impl Workspace {
             if entries.len() == MAX_ENTRIES {
                 break;
             }
-            // It may be gone by now.
+            // The entry may be gone by now.
             let Ok(stat) = statat(&directory, raw, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -145,7 +145,7 @@ impl Workspace {
         Ok(entries)
     }
 
-    /// Checks that the model named a directory, and says where it is from the root of the workspace.
+    /// Checks that the model named a directory, and returns its path from the root of the workspace.
     pub fn directory_at(&self, named: &str) -> Result<String, AccessError> {
         self.open_directory_of(named)?;
         let relative = self.relative(named);

@@ -1,4 +1,4 @@
-//! Creation and removal of entries in a workspace, by paths from its root that lead through no link.
+//! Creation and removal of entries in a workspace. Paths start at its root, and links are not followed.
 
 use std::ffi::OsStr;
 use std::fs::{File, Permissions};
@@ -15,7 +15,7 @@ use rustix::fs::{
 use super::{BENEATH, Workspace};
 
 impl Workspace {
-    /// Makes a new file that the job's user owns.
+    /// Creates a new file that the job's user owns.
     pub fn create_file(&self, path: &str, mode: u32) -> io::Result<File> {
         let (parent, name) = self.parent(path)?;
         let flags =
@@ -26,16 +26,16 @@ impl Workspace {
         Ok(file)
     }
 
-    /// Makes a new directory that the job's user owns.
+    /// Creates a new directory that the job's user owns.
     pub fn create_directory(&self, path: &str, mode: u32) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         mkdirat(&parent, name, Mode::RWXU)?;
-        // The process's umask has no say.
+        // The mode must not depend on the process's umask.
         chmodat(&parent, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
         self.give(&parent, name)
     }
 
-    /// Makes a new link, wherever it leads.
+    /// Creates a new link with any target.
     pub(super) fn create_link(&self, path: &str, target: &str) -> io::Result<()> {
         let (parent, name) = self.parent(path)?;
         symlinkat(target, &parent, name)?;
@@ -63,7 +63,7 @@ impl Workspace {
         Ok(unlinkat(&parent, name, AtFlags::empty())?)
     }
 
-    /// The directory in which a path ends, and the name in it.
+    /// Returns the parent directory of a path, and the last name of the path.
     fn parent<'a>(&self, path: &'a str) -> io::Result<(OwnedFd, &'a OsStr)> {
         let path = Path::new(path);
         let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
@@ -77,7 +77,7 @@ impl Workspace {
         Ok((parent, name))
     }
 
-    /// Makes it the job's user's.
+    /// Makes the job's user the owner of an entry.
     pub(super) fn give(&self, parent: impl AsFd, name: &OsStr) -> io::Result<()> {
         let Some(id) = self.directory.user() else {
             return Ok(());

@@ -1,4 +1,4 @@
-//! A directory that someone exchanges with a link while the worker opens what is in it.
+//! Tests with a directory that another thread exchanges with a link while the worker opens a file in it.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,11 +13,11 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use super::Workspace;
 
 const RACE: Duration = Duration::from_secs(5);
-/// How long the other thread may take to win once.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The time limit for the other thread to win once.
+const TIMEOUT: Duration = Duration::from_secs(60);
 const SECRET: &str = "of the host";
 
-/// A workspace with a directory that is a link to that of a victim every other moment.
+/// A workspace with a directory that is constantly exchanged with a link to a victim's directory.
 struct Race {
     workspace: Workspace,
     folder: PathBuf,
@@ -63,7 +63,7 @@ impl Race {
         }
     }
 
-    /// How often each opens the victim's file, trying in turns for as long as the race lasts.
+    /// Returns how often each opener opened the victim's file. The openers take turns until the race ends.
     fn leaks<const N: usize>(&self, openers: [&Opener<'_>; N]) -> [u64; N] {
         let begun_at = Instant::now();
         let mut leaks = [0; N];
@@ -88,7 +88,7 @@ impl Drop for Race {
     }
 }
 
-/// What looks right: where does it lead, is that within, open it.
+/// A naive check that seems right: resolve the path, check that it is inside, open it.
 fn open_after_a_look(folder: &Path) -> io::Result<File> {
     let place = folder.join("real/file").canonicalize()?;
     if !place.starts_with(folder) {
@@ -120,8 +120,8 @@ fn nor_is_anything_made_or_removed_at_its_end() {
     let begun_at = Instant::now();
     let mut made = 0;
     let mut made_naively = 0;
-    // Until it has been lost at least once: on a busy machine that takes a while.
-    while begun_at.elapsed() < RACE / 5 || (made_naively == 0 && begun_at.elapsed() < PATIENCE) {
+    // Until the naive check has failed at least once. On a busy machine that takes a while.
+    while begun_at.elapsed() < RACE / 5 || (made_naively == 0 && begun_at.elapsed() < TIMEOUT) {
         made += u64::from(race.workspace.create_file("real/new", 0o644).is_ok());
         assert!(!race.victim.join("new").exists());
         let _ = race.workspace.remove_file("real/new");

@@ -25,15 +25,16 @@ const NEW_DIRECTORY: Mode = Mode::RWXU
 /// The result of writing a file.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Replaced {
-    /// There was none of that name.
+    /// The file did not exist.
     Created,
-    /// There was one, whose mode it has now.
+    /// The file existed, and its mode is kept.
     Overwritten,
 }
 
 impl Workspace {
-    /// Puts a file where the model named one, with the directories that lead to it. It is written beside
-    /// and renamed, so nobody sees half of it, and what else has the old file open keeps that.
+    /// Writes a file at the path that the model named, and creates missing parent directories. The content is written
+    /// to a temporary file that is then renamed. Nobody sees a partial file, and processes that have the old file open
+    /// keep it.
     pub fn replace_file(&self, named: &str, content: &[u8]) -> Result<Replaced, AccessError> {
         let path = self.relative(named);
         let name = match path.components().next_back() {
@@ -60,7 +61,7 @@ impl Workspace {
             .write_new(&parent, &beside, content, mode)
             .and_then(|()| Ok(renameat(&parent, &beside, &parent, name)?));
         if let Err(error) = renamed {
-            // It may not even have been made.
+            // The temporary file may not exist.
             let _ = unlinkat(&parent, &beside, AtFlags::empty());
             return Err(error);
         }
@@ -83,8 +84,8 @@ impl Workspace {
         Ok(self.give(&parent, name.as_ref())?)
     }
 
-    /// Opens a directory, made with all that lead to it where they are missing. Each is looked up from the
-    /// root anew, so that links inside are followed and none leads out.
+    /// Opens a directory, and creates it and its parents if they are missing. Each level is looked up from the root
+    /// again, so that links inside the workspace are followed and none leads out.
     fn make_directories(&self, path: &Path) -> Result<OwnedFd, AccessError> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = self.directory()?;
@@ -108,11 +109,11 @@ impl Workspace {
         let name = component.as_os_str();
         match mkdirat(&parent, name, Mode::RWXU) {
             Ok(()) => {}
-            // A link that leads nowhere; to open it says so.
+            // A link whose target does not exist. Opening it reports the error.
             Err(Errno::EXIST) => return Ok(()),
             Err(error) => return Err(error.into()),
         }
-        // The process's umask has no say.
+        // The mode must not depend on the process's umask.
         chmodat(&parent, name, NEW_DIRECTORY, AtFlags::empty())?;
         Ok(self.give(&parent, name)?)
     }

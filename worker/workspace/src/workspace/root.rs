@@ -1,4 +1,4 @@
-//! The folder of a worker process for workspaces, beside those of other processes with the same data directory.
+//! The folder of a worker process for workspaces, next to those of other processes with the same data directory.
 
 use std::fs::{self, File, Permissions};
 use std::io;
@@ -9,11 +9,11 @@ use uuid::Uuid;
 
 use worker_sandbox::{SandboxLimits, remove_tree};
 
-/// As much as one job may fill. With less than that free, a worker takes no more.
+/// The disk space that one job can fill. With less free space, a worker takes no more jobs.
 const MIN_FREE_BYTES: u64 = SandboxLimits::DEFAULT.disk_bytes;
 
-/// A folder of this process alone. What a process that was killed left behind is removed by the next
-/// one: the lock of its folder went with it.
+/// A folder of this process alone. The next process removes the folders of killed processes, whose locks the kernel
+/// released.
 pub struct WorkspaceRoot {
     folder: PathBuf,
     lock: PathBuf,
@@ -21,11 +21,11 @@ pub struct WorkspaceRoot {
 }
 
 impl WorkspaceRoot {
-    /// Takes a folder in `all`, after removing those of processes that have ended.
+    /// Creates a folder in `all`, after it removes those of processes that have ended.
     pub fn claim(all: &Path) -> io::Result<Self> {
         fs::create_dir_all(all)?;
         close(all)?;
-        // One at a time: a lock that is made and not held yet must not look abandoned.
+        // One process at a time, because a lock file that is not locked yet must not look abandoned.
         let turn = open(&all.join("turn"))?;
         turn.lock()?;
         for entry in fs::read_dir(all)? {
@@ -52,7 +52,7 @@ impl WorkspaceRoot {
 
     /// Whether the disk has room for another job.
     pub fn has_room(&self) -> bool {
-        // What cannot be told is no reason to stand still.
+        // If the free space is not known, the worker continues.
         rustix::fs::statvfs(&self.folder)
             .map_or(true, |disk| disk.f_bavail * disk.f_frsize >= MIN_FREE_BYTES)
     }
@@ -69,8 +69,8 @@ impl Drop for WorkspaceRoot {
     }
 }
 
-/// Lets no other user look in, whatever the process's umask. As root, commands run as other users, who must be able to
-/// pass through to a directory of theirs.
+/// Denies access to other users, whatever the process's umask. If the worker is root, commands run as other users, who
+/// must be able to pass through to their own directories.
 fn close(directory: &Path) -> io::Result<()> {
     let mode = if rustix::process::geteuid().is_root() {
         0o711
@@ -100,7 +100,7 @@ fn remove(folder: &Path, lock: &Path) {
         _ => fs::remove_file(lock),
     };
     if let Err(error) = removed {
-        tracing::warn!(path = %folder.display(), %error, "left workspaces could not be removed");
+        tracing::warn!(path = %folder.display(), %error, "workspaces could not be removed");
     }
 }
 

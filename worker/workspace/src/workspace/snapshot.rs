@@ -1,4 +1,4 @@
-//! Snapshots of a workspace in the asset store: saved for the next worker, restored by it.
+//! Snapshots of a workspace in the asset store, which the next worker restores.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,24 +13,24 @@ use shared::id::JobId;
 use super::Workspace;
 use super::survey::{FileSize, Stamp, SurveyEntryKind};
 
-/// The most bytes that one attempt stores, all its saves together. What they replace goes only with the job, so a
-/// command that rewrites large files would fill the store. What comes after is left out.
+/// The maximum number of bytes that one attempt stores, in all its saves together. Replaced content is deleted only
+/// with the job, so a command that rewrites large files would fill the store. Files beyond the limit are left out.
 const MAX_KEPT_BYTES: u64 = 16 * 1024 * 1024 * 1024;
-/// Names of files that are told to the model; more are only counted.
+/// The maximum number of file names in a message to the model. Further files are only counted.
 const MAX_NAMED: usize = 20;
 
 /// The entries of a workspace, by path from its root.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Manifest {
     entries: BTreeMap<String, SnapshotEntry>,
-    /// Paths that were too large or unreadable.
+    /// Paths of entries that were too large or unreadable.
     left_out: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 enum SnapshotEntry {
-    /// An input or a part of the skill as it was staged. It is staged again before a restore.
+    /// An input or a part of the skill, unchanged since it was staged. It is staged again before a restore.
     Staged,
     File {
         sha256: String,
@@ -45,24 +45,25 @@ enum SnapshotEntry {
     },
 }
 
-/// Saves one job's workspace, each time only what changed.
+/// The snapshots of one job's workspace. Each save stores only the changes.
 pub struct Snapshots {
     assets: AssetStore,
     workspace_store: WorkspaceStore,
     /// The stored content of each file at its last known stamp.
     known: BTreeMap<String, (Stamp, SnapshotEntry)>,
-    /// The directories that were staged, with their modes.
+    /// The staged directories with their modes.
     staged_directories: BTreeMap<String, u32>,
     saved: Manifest,
-    /// Whether there is anything in the store.
+    /// Whether the store contains anything for this workspace.
     has_kept: bool,
-    /// The bytes of all files that were stored since it began, also of those that have changed since.
+    /// The bytes of all files that this attempt stored, including replaced content.
     kept_bytes: u64,
 }
 
 impl Snapshots {
-    /// Begins with a workspace that holds what was staged and nothing else. What the next attempt stages again by its
-    /// path is not saved. The inputs of a workspace that is shared with later jobs are saved: these have other inputs.
+    /// Starts with a workspace that contains only staged files. Files that the next attempt stages again at the same
+    /// path are not saved. The inputs of a workspace that is shared with later jobs are saved, because those jobs have
+    /// other inputs.
     pub async fn begin(
         assets: &AssetStore,
         job: JobId,
@@ -100,12 +101,12 @@ impl Snapshots {
         Ok(snapshots)
     }
 
-    /// Notes that there is something in the store that others have put there.
+    /// Records that the store contains something that others saved.
     pub fn note_kept(&mut self) {
         self.has_kept = true;
     }
 
-    /// Saves the workspace; `None` if it is as it was.
+    /// Saves the workspace. Returns `None` if it has not changed.
     pub async fn save(
         &mut self,
         workspace: &Arc<Workspace>,
@@ -148,7 +149,8 @@ impl Snapshots {
         Ok(Some(saved))
     }
 
-    /// Stores a file's content; `None` if it has gone or is no file of its own any more.
+    /// Stores a file's content. Returns `None` if it is not a regular file any more, or if the attempt has reached its
+    /// limit.
     async fn keep(
         &mut self,
         workspace: &Workspace,
@@ -192,8 +194,8 @@ impl Snapshots {
         Ok(saved)
     }
 
-    /// Brings a workspace that holds what was staged to where a manifest says it was. Returns what
-    /// the model should know of files that could not be kept.
+    /// Restores the state in a manifest to a workspace that contains only staged files. Returns a description of the
+    /// files that could not be kept, for the model.
     pub async fn restore(
         &mut self,
         workspace: &Arc<Workspace>,
@@ -201,7 +203,7 @@ impl Snapshots {
     ) -> anyhow::Result<Option<String>> {
         self.has_kept = true;
         let manifest = read_manifest(&self.workspace_store, manifest).await?;
-        // What is in a directory sorts after it, and goes first.
+        // In reverse order, because the content of a directory sorts after it and must be removed first.
         for staged in self.saved.entries.keys().rev() {
             let is_directory = self.staged_directories.contains_key(staged);
             match manifest.entries.get(staged) {
@@ -213,7 +215,7 @@ impl Snapshots {
                 _ => workspace.remove_file(staged)?,
             }
         }
-        // Parents sort before what is in them; links come last, so that nothing is written through one.
+        // Directories sort before their content. Links come last, so that no file is written through a link.
         for (path, entry) in &manifest.entries {
             let is_there = matches!(entry, SnapshotEntry::Directory { .. })
                 && self.staged_directories.contains_key(path);
@@ -238,8 +240,9 @@ impl Snapshots {
         Ok(lost)
     }
 
-    /// Adds what another job left to a workspace that holds the staged inputs, which stay where both have
-    /// something. Returns what the model should know of files that could not be kept, or are gone.
+    /// Adds the files that another job left to a workspace with staged inputs. An input takes precedence over a file
+    /// or folder of the same name. Returns a description of the files that could not be kept or are gone, for the
+    /// model.
     pub async fn take_over(
         &self,
         workspace: &Arc<Workspace>,
@@ -273,7 +276,7 @@ impl Snapshots {
         Ok((!missing.is_empty()).then(|| describe(&missing)))
     }
 
-    /// The files of a workspace that was saved, by path.
+    /// Returns the files of a saved workspace, by path.
     pub async fn list(&self, manifest: &str) -> anyhow::Result<Vec<FileSize>> {
         let manifest = read_manifest(&self.workspace_store, manifest).await?;
         let files = manifest
@@ -286,7 +289,7 @@ impl Snapshots {
         Ok(files.collect())
     }
 
-    /// Forgets what was saved: the job has ended.
+    /// Deletes everything that was saved. The job has ended.
     pub async fn clear(self) -> anyhow::Result<()> {
         if self.has_kept {
             self.workspace_store.clear().await?;
@@ -301,7 +304,7 @@ async fn read_manifest(workspace_store: &WorkspaceStore, sha256: &str) -> anyhow
     Ok(serde_json::from_slice(&json)?)
 }
 
-/// Restores an entry from a workspace store. Links are left to the caller.
+/// Restores an entry from a workspace store. The caller restores links.
 async fn restore_entry(
     workspace_store: &WorkspaceStore,
     workspace: &Workspace,
@@ -310,7 +313,7 @@ async fn restore_entry(
 ) -> anyhow::Result<()> {
     match entry {
         SnapshotEntry::Staged | SnapshotEntry::Link { .. } => {}
-        // One that was closed to its owner could not be filled now.
+        // A directory that is closed to its owner could not be filled now.
         SnapshotEntry::Directory { mode } => workspace.create_directory(path, mode | 0o700)?,
         SnapshotEntry::File { sha256, mode, .. } => {
             let mut chunks = workspace_store.read(sha256).await?;

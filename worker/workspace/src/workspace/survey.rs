@@ -8,14 +8,14 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat2, readlinkat
 
 use super::{BENEATH, Workspace};
 
-/// The most entries that are looked at; what comes after is left out.
+/// The maximum number of entries in a survey. Further entries are left out.
 const MAX_ENTRIES: usize = 50_000;
-/// The largest file, and the most bytes of all, that are kept for another worker.
+/// The maximum size of a file, and of all files together, that are kept for another worker.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
-/// What programs can fetch or build again.
+/// Directories that programs can fetch or build again.
 const CACHES: [&str; 5] = [".cache", ".npm", ".local", "__pycache__", "node_modules"];
-/// What may hold someone's keys, and has no business in a store.
+/// Files and directories that may contain credentials, which must not be stored.
 const CREDENTIALS: [&str; 7] = [
     ".ssh",
     ".netrc",
@@ -26,15 +26,15 @@ const CREDENTIALS: [&str; 7] = [
     ".git-credentials",
 ];
 
-/// Everything worth keeping.
+/// All entries that are kept, and those that are left out.
 #[derive(Default)]
 pub(super) struct Survey {
     pub(super) found: Vec<SurveyEntry>,
-    /// Paths that are too large, too many or unreadable.
+    /// Paths of entries that are too large, too many or unreadable.
     pub(super) left_out: Vec<String>,
 }
 
-/// An entry, by its path from the workspace.
+/// An entry, by its path in the workspace.
 pub(super) struct SurveyEntry {
     pub(super) path: String,
     pub(super) kind: SurveyEntryKind,
@@ -46,7 +46,7 @@ pub(super) enum SurveyEntryKind {
     Directory { mode: u32 },
 }
 
-/// Differs when a file's content may.
+/// The properties of a file that change when its content may have changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
     inode: u64,
@@ -66,17 +66,17 @@ impl Stamp {
     }
 }
 
-/// A file as it lies there.
+/// A file and its size.
 #[derive(Debug, PartialEq, Eq)]
 pub struct FileSize {
     /// The path in the workspace.
     pub path: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
 impl Workspace {
-    /// All files, by path.
+    /// Returns all files, sorted by path.
     pub async fn list(workspace: &Arc<Self>) -> anyhow::Result<Vec<FileSize>> {
         let survey = Self::look(workspace).await?;
         let files = survey
@@ -94,7 +94,7 @@ impl Workspace {
         Ok(files)
     }
 
-    /// Looks at everything.
+    /// Surveys the workspace on a thread that may block.
     pub(super) async fn look(workspace: &Arc<Self>) -> anyhow::Result<Survey> {
         if !workspace.exists() {
             return Ok(Survey::default());
@@ -103,7 +103,7 @@ impl Workspace {
         Ok(tokio::task::spawn_blocking(move || workspace.survey()).await??)
     }
 
-    /// Looks at everything. Blocks.
+    /// Surveys the workspace. This blocks.
     pub(super) fn survey(&self) -> io::Result<Survey> {
         let mut survey = Survey::default();
         if !self.exists() {
@@ -156,7 +156,7 @@ impl Workspace {
     }
 }
 
-/// What an entry is; `None` if it cannot be kept.
+/// Returns the kind of an entry, or `None` if it cannot be kept.
 fn look(directory: &File, name: &str, bytes: &mut u64) -> Option<SurveyEntryKind> {
     let stat = statat(directory, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let mode = stat.st_mode & 0o777;

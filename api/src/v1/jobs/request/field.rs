@@ -1,4 +1,4 @@
-//! The checks of single fields of a request for a job.
+//! Validation of single fields of a job request.
 
 use serde_json::{Map, Value};
 use shared::job::OutputSchema;
@@ -8,17 +8,17 @@ use shared::provider::{Providers, SCRIPT, UnknownPrice};
 
 use crate::problem::FieldError;
 
-/// The longest reference of a client's own.
+/// The maximum length of a client's own reference.
 const MAX_EXTERNAL_ID_CHARS: usize = 255;
 const MAX_METADATA_BYTES: usize = 16 * 1024;
 
-/// Errors for models that cannot be asked.
+/// Returns errors for models that cannot be used.
 pub(crate) fn check_models(models: &ModelList, providers: &Providers) -> Vec<FieldError> {
     let check = |(place, model)| {
         let detail = match providers.find(model) {
             Err(error) => error.to_string(),
             Ok(None) if models.has_fallback() => {
-                format!("`{SCRIPT}` is never out of reach: name it alone, or leave it out")
+                format!("`{SCRIPT}` is always available: name it alone, or leave it out")
             }
             Ok(_) => return None,
         };
@@ -27,7 +27,7 @@ pub(crate) fn check_models(models: &ModelList, providers: &Providers) -> Vec<Fie
     models.iter().enumerate().filter_map(check).collect()
 }
 
-/// The place of one of the models in the request.
+/// Returns the pointer to one of the models in the request.
 pub(crate) fn pointer_of(models: &ModelList, place: usize) -> String {
     if models.has_fallback() {
         format!("/model/{place}")
@@ -36,7 +36,7 @@ pub(crate) fn pointer_of(models: &ModelList, place: usize) -> String {
     }
 }
 
-/// An error if the job has a cost limit and one of its models has no known price.
+/// Returns an error if the job has a cost limit and one of its models has no known price.
 pub(super) fn check_price(
     limits: &Limits,
     models: Option<&ModelList>,
@@ -49,7 +49,7 @@ pub(super) fn check_price(
     Some(FieldError::new("/limits/max_cost_usd", unknown.to_string()))
 }
 
-/// The output schema, if it is valid.
+/// Returns the output schema, if it is valid.
 pub(crate) fn check_output_schema(
     given: Option<&Value>,
     errors: &mut Vec<FieldError>,
@@ -60,7 +60,7 @@ pub(crate) fn check_output_schema(
         .ok()
 }
 
-/// An error if a client's own reference is empty or too long.
+/// Returns an error if a client's own reference is empty or too long.
 pub(crate) fn check_external_id(external_id: Option<&str>) -> Option<FieldError> {
     check_length("/external_id", external_id, MAX_EXTERNAL_ID_CHARS)
 }
@@ -72,7 +72,7 @@ pub(super) fn check_length(pointer: &str, text: Option<&str>, most: usize) -> Op
         .then(|| FieldError::new(pointer, format!("must have 1 to {most} characters")))
 }
 
-/// An error if a client attaches too much.
+/// Returns an error if the metadata is too large.
 pub(crate) fn check_metadata(metadata: &Map<String, Value>) -> Option<FieldError> {
     let bytes = serde_json::to_string(metadata).map_or(0, |json| json.len());
     (bytes > MAX_METADATA_BYTES).then(|| {

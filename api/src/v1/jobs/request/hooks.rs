@@ -1,4 +1,4 @@
-//! Rules for calls of tools, as a client sends them.
+//! Rules for tool calls, as clients send them.
 
 use serde::{Deserialize, Serialize};
 use shared::hook::{Hooks, ToolPattern};
@@ -7,7 +7,7 @@ use crate::problem::FieldError;
 
 const MAX_HOOKS: usize = 64;
 
-/// Three lists of patterns, not looked at yet, so that each that is wrong can be named.
+/// Three lists of patterns. They are parsed later, so that validation can report each invalid pattern.
 #[derive(Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct HooksRequest {
@@ -17,11 +17,11 @@ pub(crate) struct HooksRequest {
 }
 
 impl HooksRequest {
-    /// The rules; notes what is wrong with them.
+    /// Returns the rules, and adds an error for each invalid pattern.
     pub(crate) fn check(&self, errors: &mut Vec<FieldError>) -> Hooks {
         let mut list = |name: &str, texts: &[String]| {
             if texts.len() > MAX_HOOKS {
-                let detail = format!("must be at most {MAX_HOOKS}");
+                let detail = format!("must have at most {MAX_HOOKS} patterns");
                 errors.push(FieldError::new(format!("/hooks/{name}"), detail));
             }
             let mut patterns = Vec::new();

@@ -1,4 +1,4 @@
-//! The files that a job starts from.
+//! The input files of a job.
 
 use std::collections::HashMap;
 
@@ -13,22 +13,22 @@ use utoipa::ToSchema;
 
 use crate::problem::FieldError;
 
-/// A file to start from: exactly one of `asset_id`, `url` and `data`.
+/// An input file: exactly one of `asset_id`, `url` and `data`.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct InputRequest {
-    /// An asset that was uploaded or made before.
+    /// An asset: a file that was uploaded, or that a job made.
     pub(super) asset_id: Option<AssetId>,
-    /// Something on the public web, fetched when the job starts.
+    /// The URL of a file on the public web. It is fetched when the job starts.
     #[schema(example = "https://example.com/photo.jpg")]
     url: Option<String>,
-    /// The content itself, in Base64. For small files; needs `name`.
+    /// The content, in Base64. For small files. Requires `name`.
     pub(super) data: Option<String>,
-    /// What to call the file in the workspace; not with `asset_id`.
+    /// The file name in the workspace; not with `asset_id`. The default for a `url` is its last segment.
     name: Option<String>,
 }
 
-/// A file that came with the request.
+/// A file that came with the request, as `data`.
 pub(in crate::v1::jobs) struct Inline {
     pub(in crate::v1::jobs) place: usize,
     pub(in crate::v1::jobs) name: String,
@@ -36,19 +36,19 @@ pub(in crate::v1::jobs) struct Inline {
     pub(in crate::v1::jobs) content: Vec<u8>,
 }
 
-/// The assets that inputs may name, with their media types.
+/// The assets that inputs may refer to, with their media types.
 pub(in crate::v1::jobs) type KnownAssets = HashMap<AssetId, String>;
 
-/// An input that makes sense.
+/// A valid input.
 pub(super) struct Checked {
     pub(super) input: Input,
-    /// References now unless it has to be fetched.
+    /// The media type. `None` if the file must be fetched first.
     pub(super) content_type: Option<String>,
     pub(super) content: Option<Inline>,
 }
 
 impl InputRequest {
-    /// Checks the input at its place in the list.
+    /// Validates the input at this place of the list.
     pub(super) fn check(&self, place: usize, assets: &KnownAssets) -> Result<Checked, FieldError> {
         let at = |field: &str| format!("/inputs/{place}{field}");
         match (self.asset_id, &self.url, &self.data) {
@@ -63,9 +63,10 @@ impl InputRequest {
                     "there is no such asset; upload it to POST /v1/assets",
                 )),
             },
-            (Some(_), None, None) => {
-                Err(FieldError::new(at("/name"), "an asset keeps its own name"))
-            }
+            (Some(_), None, None) => Err(FieldError::new(
+                at("/name"),
+                "an asset keeps its own name: leave this field out",
+            )),
             (None, Some(url), None) => {
                 if !(url.starts_with("http://") || url.starts_with("https://")) {
                     return Err(FieldError::new(
@@ -87,7 +88,7 @@ impl InputRequest {
                 let Some(name) = &self.name else {
                     return Err(FieldError::new(
                         at("/name"),
-                        "a file that comes as data needs a name",
+                        "is required for a file that is sent as `data`",
                     ));
                 };
                 let content = STANDARD.decode(data).map_err(|_| {
@@ -95,7 +96,7 @@ impl InputRequest {
                 })?;
                 let name = file_name(name);
                 let content_type = content_type_of(&name, &content);
-                // The id of its asset is not known before it is stored.
+                // A placeholder. The id of the asset is known after the file is stored.
                 let input = Input::Asset { id: AssetId::new() };
                 let inline = Inline {
                     place,
@@ -117,7 +118,7 @@ impl InputRequest {
     }
 }
 
-/// An error if the skill does not take files of this type.
+/// Returns an error if the skill does not accept files of this type.
 pub(super) fn check_kind(skill: &Skill, place: usize, content_type: &str) -> Option<FieldError> {
     let Inputs::Only(kinds) = &skill.inputs else {
         return None;

@@ -10,40 +10,42 @@ use utoipa::ToSchema;
 use crate::number;
 use crate::problem::FieldError;
 
-/// What a job may use up. What is not given is the default of the skill, the agent or the service.
+/// The limits of a job. A limit that is not given is that of the skill or the agent, or else that of the service.
 #[derive(Clone, Default, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LimitsRequest {
-    /// Seconds for the whole loop, over all attempts.
+    /// The maximum duration of the agent loop over all attempts, in seconds. The skill or the agent sets the default;
+    /// otherwise it is 600.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 86400)]
     timeout_seconds: Option<Whole>,
-    /// Replies of the model before the loop ends with what it has. The skill or agent says the default; else it is 40.
+    /// The maximum number of model replies. After them, the job completes with its results so far. The skill or the
+    /// agent sets the default; otherwise it is 40.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
     max_iterations: Option<Whole>,
-    /// Tokens of one reply. The skill or agent says the default; else it is 16,000. A model that accepts fewer gets as
-    /// many as it accepts.
+    /// The maximum number of tokens of one reply. The skill or the agent sets the default; otherwise it is 16,000. If
+    /// the model accepts fewer, its own maximum applies.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 200_000)]
     max_tokens: Option<Whole>,
-    /// Seconds that a call waits for a person before it counts as denied; 86,400 by default.
+    /// The time to decide on an approval, in seconds. After it, the approval counts as denied. The default is 86,400.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
     approval_timeout_seconds: Option<Whole>,
-    /// Tokens of all replies, with what the model read for them. No reply is begun that could go beyond it.
-    // Left out if not given, so that requests without new fields keep their digest.
+    /// The maximum number of tokens read and written for all replies. No reply is started that could exceed it.
+    // Omitted if not given, so that requests without new fields keep their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000_000_u64)]
     max_total_tokens: Option<Whole>,
-    /// What all replies may cost, in US dollars. No reply is begun that could go beyond it. The price of the model
-    /// must be configured.
+    /// The maximum cost of all replies, in US dollars. No reply is started that could exceed it. The price of the
+    /// model must be configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0, maximum = 1_000_000)]
     max_cost_usd: Option<f64>,
 }
 
-/// The most tokens that a limit may be.
-pub(crate) const MOST_TOKENS: u64 = 1_000_000_000_000;
+/// The maximum value of a token limit.
+pub(crate) const MAX_TOKENS: u64 = 1_000_000_000_000;
 
 impl LimitsRequest {
-    /// The limits that are given; notes what is out of range.
+    /// Returns the limits that are given, and adds an error for each one that is out of range.
     pub(crate) fn parse(&self, errors: &mut Vec<FieldError>) -> AgentLimits {
         let mut check = |given, highest, name: &str| {
             number::check(given, 1..=highest, &format!("/limits/{name}"), errors)
@@ -63,7 +65,7 @@ impl LimitsRequest {
             approval_timeout_seconds,
             max_total_tokens: number::check(
                 self.max_total_tokens,
-                1..=MOST_TOKENS,
+                1..=MAX_TOKENS,
                 "/limits/max_total_tokens",
                 errors,
             ),
@@ -83,7 +85,7 @@ impl LimitsRequest {
         cost
     }
 
-    /// The same with the defaults for what is not given.
+    /// Returns the limits, with defaults for those that are not given.
     pub(super) fn parse_with(&self, defaults: Limits, errors: &mut Vec<FieldError>) -> Limits {
         let given = self.parse(errors);
         Limits {

@@ -1,10 +1,10 @@
-//! The checks of a request that a schedule repeats.
+//! Validation of a job request that a schedule repeats.
 
 use super::CreateJob;
 use crate::problem::FieldError;
 
 impl CreateJob {
-    /// Errors for fields that make no sense in a schedule.
+    /// Returns errors for fields that a schedule does not allow.
     pub(in crate::v1::jobs) fn check_scheduled(&self) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if self.run_at.is_some() {
@@ -13,7 +13,7 @@ impl CreateJob {
         }
         for (place, input) in self.inputs.iter().enumerate() {
             if input.data.is_some() {
-                let detail = "a schedule keeps no contents; upload the file to POST /v1/assets and name it as `asset_id`";
+                let detail = "a schedule does not store file contents; upload the file to POST /v1/assets and name it as `asset_id`";
                 errors.push(FieldError::new(format!("/inputs/{place}/data"), detail));
             }
         }

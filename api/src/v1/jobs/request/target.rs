@@ -29,7 +29,7 @@ pub(in crate::v1::jobs) struct ResolvedTarget {
 }
 
 impl<'a> AvailableTarget<'a> {
-    /// What a job may use up that does not say so itself.
+    /// Returns the default limits of jobs.
     pub(super) fn limits(self) -> Limits {
         let default = Limits::DEFAULT;
         match self {
@@ -50,7 +50,7 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// The output schema of a job that has none of its own.
+    /// Returns the output schema of jobs that have none of their own.
     pub(super) fn output_schema(self) -> Option<&'a OutputSchema> {
         match self {
             Self::Skill(skill) => skill.skill().output_schema.as_ref(),
@@ -58,7 +58,7 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// The models of a job that names none, if it has some of its own.
+    /// Returns the models of jobs that name none, if the skill or agent has models.
     pub(super) fn models(self) -> Option<&'a ModelList> {
         match self {
             Self::Skill(skill) => skill.skill().models.as_ref(),
@@ -66,7 +66,7 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// Checks parameters and fills in defaults.
+    /// Validates parameters and fills in defaults.
     pub(super) fn parameters_from(
         self,
         given: &Map<String, Value>,
@@ -79,7 +79,7 @@ impl<'a> AvailableTarget<'a> {
             },
             Self::Agent(_) if given.is_empty() => Vec::new(),
             Self::Agent(_) => {
-                let detail = "an agent has no parameters; say it in the prompt";
+                let detail = "an agent has no parameters; put the values in the prompt";
                 vec![(String::new(), detail.to_owned())]
             }
         };
@@ -90,7 +90,7 @@ impl<'a> AvailableTarget<'a> {
         Map::new()
     }
 
-    /// An error if it does not take files of this type. An agent takes any.
+    /// Returns an error if the skill does not accept files of this type. An agent accepts all types.
     pub(super) fn check_kind(self, place: usize, content_type: &str) -> Option<FieldError> {
         match self {
             Self::Skill(skill) => check_kind(skill.skill(), place, content_type),
@@ -98,7 +98,7 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// The secrets that its jobs are handed.
+    /// Returns the secrets that jobs receive.
     pub(super) fn secrets(self) -> &'a [SecretNeed] {
         match self {
             Self::Skill(skill) => &skill.skill().secrets,
@@ -106,7 +106,7 @@ impl<'a> AvailableTarget<'a> {
         }
     }
 
-    /// How the job names it, and how it was when the job was accepted.
+    /// Returns the skill or agent as a job refers to it, and a snapshot of the agent.
     pub(super) fn parts(self) -> (ResolvedTarget, Option<AgentSnapshot>) {
         match self {
             Self::Skill(found) => {

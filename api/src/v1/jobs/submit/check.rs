@@ -1,4 +1,4 @@
-//! Checks of well-formed requests against skills, agents, models and assets.
+//! Validation of well-formed requests against skills, agents, models and assets.
 
 use std::collections::{HashMap, HashSet};
 
@@ -11,11 +11,11 @@ use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::budget::check_budget;
 use crate::v1::jobs::request::pointer_of;
 
-/// Files that may come as data in all requests together: each is stored while the transaction waits.
+/// The maximum number of files that come as `data` in all requests together. They are stored one after the other.
 const MAX_INLINE: usize = 200;
 
 impl Submitter<'_> {
-    /// All errors, with the places of their requests.
+    /// Returns all errors, each with the place of its request.
     pub(super) async fn check(
         &self,
         validated: &[ValidatedJob],
@@ -32,8 +32,8 @@ impl Submitter<'_> {
         Ok(wrong)
     }
 
-    /// Errors for models whose provider has no key. Only workers have the keys: without a live worker there is no
-    /// error, and the job waits.
+    /// Returns errors for models whose provider has no API key. Only workers have the API keys. Without a live worker
+    /// there is no error, and the job waits.
     pub(super) async fn check_models(
         &self,
         validated: &[ValidatedJob],
@@ -60,7 +60,7 @@ impl Submitter<'_> {
         Ok(wrong)
     }
 
-    /// Errors for jobs whose required secrets are not set.
+    /// Returns errors for jobs whose required secrets are not set.
     pub(super) async fn check_secrets(
         &self,
         validated: &[ValidatedJob],
@@ -117,7 +117,7 @@ fn check_inline(validated: &[ValidatedJob]) -> Vec<IndexedError> {
         count > MAX_INLINE
     });
     let detail = format!(
-        "up to here more than {MAX_INLINE} files come as data; upload some to POST /v1/assets first"
+        "the jobs up to this one send more than {MAX_INLINE} files as `data`; upload some to POST /v1/assets first"
     );
     let error = |place| (place, FieldError::new("/inputs", detail));
     too_many.map(error).into_iter().collect()

@@ -1,4 +1,4 @@
-//! Idempotency of submissions: a key names one request for its jobs' whole life.
+//! Idempotency of submissions: for 24 hours, a key stands for one request.
 
 use actix_web::HttpRequest;
 use sha2::{Digest, Sha256};
@@ -10,14 +10,14 @@ use crate::problem::ApiError;
 
 /// The `Idempotency-Key` of a request.
 pub(crate) struct Key {
-    /// Its text.
+    /// The text of the key.
     pub(crate) text: String,
-    /// SHA-256 of all that was sent with it.
+    /// The SHA-256 of everything that was sent with the key.
     pub(crate) digest: [u8; 32],
 }
 
 impl Key {
-    /// The key of a request that sends this, if it has one.
+    /// Returns the key of a request with this content, if the request has a key.
     pub(crate) fn of(
         http: &HttpRequest,
         sent: &impl serde::Serialize,
@@ -31,7 +31,7 @@ impl Key {
 }
 
 impl Submitter<'_> {
-    /// The jobs of an earlier request with the key.
+    /// Returns the jobs of an earlier request with the key. A different request with the key is an error.
     pub(super) async fn submitted_before(&self, key: &Key) -> Result<Option<Submitted>, ApiError> {
         let used = db::idempotency::get(self.pool, self.caller.tenant, &key.text).await?;
         match used {
@@ -41,7 +41,7 @@ impl Submitter<'_> {
     }
 }
 
-/// SHA-256 of what was sent as it was understood: white space and the order of fields do not matter.
+/// Returns the SHA-256 of the parsed request. White space and the order of fields do not matter.
 pub(crate) fn digest(sent: &impl serde::Serialize) -> Result<[u8; 32], ApiError> {
     let json = serde_json::to_vec(sent).map_err(|error| ApiError::Internal(error.into()))?;
     Ok(Sha256::digest(json).into())

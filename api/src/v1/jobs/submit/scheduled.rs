@@ -10,7 +10,7 @@ use crate::v1::jobs::request::CreateJob;
 const SHAPE: BodyShape = BodyShape::Schedule;
 
 impl Submitter<'_> {
-    /// The errors of a request of a schedule, apart from budgets and limits, which count when a run starts.
+    /// Returns the errors of a schedule's request. Budgets and submit limits are only checked when a run starts.
     pub(crate) async fn validate(&self, request: &CreateJob) -> Result<Vec<FieldError>, ApiError> {
         let requests = vec![(JobId::new(), request.clone())];
         let known = self.look_up(&requests).await?;
@@ -50,13 +50,13 @@ impl Submitter<'_> {
             StoreOutcome::Invalid(errors) => Err(SHAPE.refuse(errors)),
             StoreOutcome::Refused(refusal) => Err(SHAPE.refuse_limit(refusal)),
             StoreOutcome::SourceGone | StoreOutcome::UsedKey => {
-                let unexpected = "a run retries no job and has no key";
+                let unexpected = "a schedule run neither retries a job nor has a key";
                 Err(ApiError::Internal(anyhow::anyhow!(unexpected)))
             }
         }
     }
 
-    /// Creates the job of a run that a client requests, or finds the one that the key created before.
+    /// Creates the job of a run that a client requests, or returns the job of an earlier request with the same key.
     pub(crate) async fn run_now(
         &self,
         schedule: ScheduleId,

@@ -1,4 +1,4 @@
-//! Storing requests as jobs, in one transaction, or in one statement where that is enough.
+//! Storage of requests as jobs, in one transaction, or in one statement where that is enough.
 
 use chrono::{DateTime, Utc};
 use shared::db;
@@ -13,7 +13,7 @@ use crate::problem::{ApiError, FieldError};
 use crate::v1::jobs::request::{Inline, NO_CONVERSATION, ResolvedTarget};
 
 impl Submitter<'_> {
-    /// Stores them all, or none.
+    /// Stores all jobs, or none.
     pub(super) async fn store(
         &self,
         validated: Vec<ValidatedJob>,
@@ -36,11 +36,12 @@ impl Submitter<'_> {
         if is_alone && !has_inline && !joins && !self.caller.has_submit_limit {
             return Ok(StoreOutcome::Stored(self.insert(jobs).await?, None));
         }
-        // Boxed: most jobs need no transaction, and their requests would be as large as if they did.
+        // Boxed, because most jobs need no transaction. Without the box, their futures would be as large as the
+        // others.
         Box::pin(self.store_with_files(jobs, inline, &conversations, with)).await
     }
 
-    /// Stores jobs and the files that they bring along.
+    /// Stores jobs and the files that come with their requests.
     async fn store_with_files(
         &self,
         mut jobs: Vec<NewJobRow>,
@@ -48,7 +49,7 @@ impl Submitter<'_> {
         conversations: &[Option<ConversationId>],
         with: StoredWith<'_>,
     ) -> Result<StoreOutcome, ApiError> {
-        // Before the transaction, which would hold a connection and locks during the upload.
+        // Before the transaction, which would otherwise hold a connection and locks during the upload.
         let mut files = Vec::new();
         let stored = match self.store_inline(&mut jobs, inline, &mut files).await {
             Ok(()) => self.store_with(jobs, &files, conversations, with).await,
@@ -60,7 +61,7 @@ impl Submitter<'_> {
         stored
     }
 
-    /// Stores a job like one that has ended.
+    /// Stores a retry of a job.
     pub(super) async fn store_retry(
         &self,
         job: NewJobRow,
@@ -74,7 +75,7 @@ impl Submitter<'_> {
         self.store_with(vec![job], &[], &[conversation], with).await
     }
 
-    /// Stores jobs whose files are stored, in one transaction.
+    /// Stores jobs in one transaction. Their files are already stored.
     async fn store_with(
         &self,
         mut jobs: Vec<NewJobRow>,
@@ -83,7 +84,7 @@ impl Submitter<'_> {
         with: StoredWith<'_>,
     ) -> Result<StoreOutcome, ApiError> {
         let tenant = self.caller.tenant;
-        // Before the transaction, which would hold what this waits for.
+        // Before the transaction: enabling the feed waits until all open transactions have ended.
         self.open_feed(&jobs).await?;
         let mut transaction = self.pool.begin().await?;
         let (mut counted, mut rate) = (false, None);
@@ -97,7 +98,7 @@ impl Submitter<'_> {
             }
         }
         if let Some(key) = with.key {
-            // Of two at once, the second waits here for the first.
+            // Of two concurrent requests with the same key, the second waits here for the first.
             let ids: Vec<_> = jobs.iter().map(|job| job.id).collect();
             let (text, digest) = (&key.text, &key.digest);
             let used =
@@ -120,7 +121,7 @@ impl Submitter<'_> {
             db::asset::show(&mut *transaction, files).await?;
         }
         if conversations.iter().any(Option::is_some) {
-            // As late as can be: others who want to join wait.
+            // As late as possible, because other requests that join the conversation wait for this transaction.
             let wrong = position(&mut transaction, tenant, conversations, &mut jobs).await?;
             if !wrong.is_empty() {
                 return Ok(StoreOutcome::Invalid(wrong));
@@ -134,7 +135,8 @@ impl Submitter<'_> {
         Ok(StoreOutcome::Stored(jobs, rate))
     }
 
-    /// Stores the files that jobs bring along, unseen, and makes them inputs. `stored` gets each that is.
+    /// Stores the files that come with requests as invisible assets, and makes them inputs. Adds each stored asset to
+    /// `stored`.
     async fn store_inline(
         &self,
         jobs: &mut [NewJobRow],
@@ -160,7 +162,7 @@ impl Submitter<'_> {
         Ok(())
     }
 
-    /// Stores jobs that need no other write.
+    /// Stores jobs that need no other writes.
     async fn insert(&self, mut jobs: Vec<NewJobRow>) -> db::Result<Vec<Job>> {
         match &jobs[..] {
             [_] => {
@@ -174,7 +176,7 @@ impl Submitter<'_> {
         }
     }
 
-    /// The jobs before these may have ended meanwhile, without having seen them.
+    /// Makes jobs ready whose previous jobs ended in the meantime, before the new jobs were visible to them.
     async fn admit(&self, jobs: &[Job]) -> db::Result<()> {
         let joined: Vec<_> = jobs.iter().filter_map(|job| job.conversation_id).collect();
         if !joined.is_empty() {
@@ -184,13 +186,14 @@ impl Submitter<'_> {
     }
 }
 
-/// Keeps the inputs of a retried job for its retry; does nothing for other jobs. `false` if the retried job was
-/// deleted.
+/// Keeps the inputs of a retried job for its retry; does nothing for other jobs. Returns `false` if the retried job
+/// was deleted.
 async fn take_over(transaction: &mut Connection, job: &mut NewJobRow) -> db::Result<bool> {
     let Some(before) = job.retry_of else {
         return Ok(true);
     };
-    // It stays until the new one is stored: its skill's version and its files are used again.
+    // The lock keeps the retried job until the new job is stored, because the new job uses its skill version and its
+    // files.
     let ended = db::job::lock_ended(&mut *transaction, job.tenant, before).await?;
     if ended.is_none() {
         return Ok(false);
@@ -198,7 +201,7 @@ async fn take_over(transaction: &mut Connection, job: &mut NewJobRow) -> db::Res
     let assets = job.request.inputs.iter().filter_map(Input::asset_id);
     let assets: Vec<_> = assets.collect();
     db::asset::use_as_inputs(&mut *transaction, job.tenant, &assets).await?;
-    // What came with the first request belongs to the first job, and would be deleted with it.
+    // Files that came with the first request belong to the first job, and would be deleted with it.
     for input in &mut job.request.inputs {
         if let Input::Asset { id: asset } = input
             && let Some(copy) = db::asset::copy(&mut *transaction, *asset, before, job.id).await?
@@ -244,7 +247,7 @@ fn new_job(tenant: TenantId, validated_job: ValidatedJob) -> (NewJobRow, Vec<Inl
     (job, parsed.inline)
 }
 
-/// Gives the jobs their places in the conversations that they name; what is wrong if one has gone.
+/// Assigns positions in their conversations to the jobs. Returns an error for each conversation that was deleted.
 async fn position(
     transaction: &mut Connection,
     tenant: TenantId,

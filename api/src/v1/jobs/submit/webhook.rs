@@ -1,4 +1,4 @@
-//! The webhooks that requests bring along.
+//! The webhooks that come with job requests.
 
 use std::collections::HashMap;
 
@@ -16,7 +16,7 @@ use crate::v1::webhooks::{JobWebhookRequest, check_job_webhook};
 const POINTER: &str = "/webhook";
 
 impl Submitter<'_> {
-    /// The webhook of a request, with its errors.
+    /// Returns the webhook of a request, and its errors.
     pub(super) async fn check_webhook(
         &self,
         request: Option<&JobWebhookRequest>,
@@ -28,13 +28,13 @@ impl Submitter<'_> {
         let webhook = check_job_webhook(request, self.webhook_targets, POINTER, &mut errors).await;
         if !self.webhook_targets.has_master_key() {
             let detail =
-                "this service sends no webhooks: its operator has to set SKILLET_MASTER_KEY";
+                "this service cannot send webhooks: its operator must set SKILLET_MASTER_KEY";
             errors.push(FieldError::new(POINTER, detail));
         }
         (Some(webhook), errors)
     }
 
-    /// Has the milestones of the tenant's jobs recorded, if one of these jobs has a webhook.
+    /// Enables the tenant's feed if one of these jobs has a webhook.
     pub(super) async fn open_feed(&self, jobs: &[NewJobRow]) -> Result<(), ApiError> {
         if jobs.iter().any(|job| job.request.webhook.is_some()) {
             events::open(self.pool, self.caller.tenant).await?;
@@ -57,7 +57,7 @@ pub(super) async fn insert(db: &mut db::Connection, jobs: &[NewJobRow]) -> db::R
         }
     }
     for (tenant, mut webhooks) in tenants {
-        // In one order, so that transactions that insert several do not wait for each other.
+        // In the same order in all transactions, so that concurrent transactions do not deadlock.
         webhooks.sort_by(|one, other| one.origin.cmp(&other.origin));
         db::webhook::insert_of_jobs(db, tenant, &webhooks).await?;
     }

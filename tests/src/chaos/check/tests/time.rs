@@ -55,7 +55,7 @@ fn times_of_a_wrong_clock_are_found() {
         job.accepted = vec![three_weeks_later.clone()];
         job.stored = job.accepted.clone();
     });
-    // Its deliveries are of another id, too.
+    // The deliveries have a different id too, which is another violation.
     assert_found(&id, &format!("the id {three_weeks_later} is not of now"));
 }
 

@@ -46,7 +46,7 @@ fn tool_use(index: u64, json: &str) -> [String; 2] {
     [block_start(index, &block), delta(index, &fragment)]
 }
 
-/// A whole reply of these events, which ends for that reason.
+/// Returns the events of a complete reply with this stop reason.
 fn reply_of(events: &[String], stop_reason: &str) -> Vec<String> {
     let end = [message_delta(stop_reason), STOP.to_owned()];
     [START.to_owned()]

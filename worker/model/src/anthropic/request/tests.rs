@@ -290,14 +290,14 @@ fn an_image_of_a_result_is_in_the_result_and_one_that_is_not_taken_is_named() {
     };
     let named = user(parts, &ids, none);
     let words =
-        "[This model takes no images: a.png is not shown. Rely on what was measured of it.]";
+        "[This model does not support images: a.png is not shown. Use its measured values.]";
     assert_eq!(
         named[0]["content"][1],
         json!({ "type": "text", "text": words })
     );
 }
 
-/// A call whose result has an image.
+/// Returns a call whose result has an image.
 fn looked() -> [ModelMessage; 3] {
     let Part::Media(image) = file("a.png", "image/png") else {
         panic!("a file is media");

@@ -35,7 +35,7 @@ fn finish(reason: &str) -> String {
     format!(r#"{{"choices":[{{"index":0,"delta":{{}},"finish_reason":"{reason}"}}]}}"#)
 }
 
-/// Replays deltas and an end for that reason.
+/// Replays deltas and an end with this finish reason.
 async fn replayed(deltas: &[&str], reason: &str) -> (Vec<String>, AssistantMessage) {
     let mut lines: Vec<String> = deltas.iter().map(|text| delta(text)).collect();
     lines.extend([finish(reason), "[DONE]".to_owned()]);

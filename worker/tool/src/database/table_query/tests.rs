@@ -1,4 +1,4 @@
-//! Tests of the query of a table.
+//! Tests of the query for a table.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -125,7 +125,7 @@ fn a_problem_has_its_place_and_its_remedy() {
     }
 }
 
-/// What PostgREST reads of a quoted text, and what follows it.
+/// Parses a quoted text as PostgREST does. Returns the text, and the rest after it.
 fn unquoted(quoted: &str) -> Option<(String, &str)> {
     let mut text = String::new();
     let mut chars = quoted.strip_prefix('"')?.char_indices();

@@ -12,18 +12,18 @@ use sse_stream::Sse;
 
 use super::super::size::{MAX_MESSAGE_BYTES, Size, TooLarge};
 
-/// An answer that nobody can use.
+/// The reason why a response cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Unusable {
-    #[error("broke off in its answer")]
+    #[error("ended its response early")]
     Broken,
-    #[error("answered too much")]
+    #[error("sent a response that is too large")]
     TooLarge(#[from] TooLarge),
-    #[error("answered with what is no message")]
+    #[error("sent a response that is not an MCP message")]
     NoMessage,
 }
 
-/// Reads an answer that is one message.
+/// Reads a response that is one message.
 pub(super) async fn read(mut response: Response) -> Result<ServerJsonRpcMessage, Unusable> {
     let mut body = Vec::new();
     let mut size = Size::default();
@@ -34,7 +34,7 @@ pub(super) async fn read(mut response: Response) -> Result<ServerJsonRpcMessage,
     serde_json::from_slice(&body).map_err(|_| Unusable::NoMessage)
 }
 
-/// Reads an answer that is an error's message.
+/// Reads a response that is an error message.
 pub(super) async fn read_error(response: Response) -> Result<ServerJsonRpcMessage, Unusable> {
     match read(response).await? {
         error @ JsonRpcMessage::Error(_) => Ok(error),
@@ -42,7 +42,7 @@ pub(super) async fn read_error(response: Response) -> Result<ServerJsonRpcMessag
     }
 }
 
-/// An answer that comes in events, all of which together are no larger than one message may be.
+/// A response that consists of events. All of them together may be no larger than one message.
 struct Events {
     response: Response,
     decoder: SseDecoder,
@@ -50,7 +50,7 @@ struct Events {
     left: usize,
 }
 
-/// The events of an answer; an error is the last.
+/// Returns the events of a response. An error is the last item.
 pub(super) fn events(response: Response) -> BoxStream<'static, Result<Sse, SseError>> {
     let events = Events {
         response,

@@ -1,4 +1,4 @@
-//! The HTTP transport to an MCP server. It follows no redirect.
+//! The HTTP transport to an MCP server. It follows no redirects.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use super::answer;
 const JSON: &str = "application/json";
 const EVENTS: &str = "text/event-stream";
 
-/// Asks one server, as the worker's rules have it: at the address that was judged, following no redirect.
+/// The HTTP client for one server. It uses only the address that the worker's rules permit, and follows no redirects.
 #[derive(Clone)]
 pub(in crate::mcp) struct HttpTransport {
     http: Client,
     host: Arc<str>,
 }
 
-/// The server was not reached, or did not answer as it should. The words are for people, and the URL is not in them.
+/// The server was unreachable, or did not respond correctly. The text is for people and does not contain the URL.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::mcp) struct Unreached(pub(super) String);
@@ -40,7 +40,7 @@ impl HttpTransport {
         }
     }
 
-    /// Sends a request with all that each of them has.
+    /// Sends a request with the session and the headers that every request has.
     async fn send(
         &self,
         mut request: RequestBuilder,
@@ -57,7 +57,7 @@ impl HttpTransport {
         answer.map_err(|error| unreached(worker_egress::net::explain(&self.host, error)))
     }
 
-    /// What to make of an answer that is no success.
+    /// Returns the error message in an unsuccessful response, or else an error with its status.
     async fn refused(&self, response: Response) -> Result<StreamableHttpPostResponse> {
         let status = response.status();
         if is(&response, JSON)
@@ -70,7 +70,7 @@ impl HttpTransport {
 
     fn answered(&self, status: StatusCode) -> StreamableHttpError<Unreached> {
         let what = match status {
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ": it wants another authorization",
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => ": check the credentials",
             status if status.is_redirection() => ": redirects are not followed",
             _ => "",
         };
@@ -126,7 +126,7 @@ impl StreamableHttpClient for HttpTransport {
         self.send(request, Some(session), headers).await.map(drop)
     }
 
-    /// The rest of an answer that broke off. What a server would say unasked is not listened to.
+    /// Resumes an interrupted response. Streams of unsolicited messages are not supported.
     async fn get_stream(
         &self,
         url: Arc<str>,
@@ -156,7 +156,7 @@ fn unreached(words: String) -> StreamableHttpError<Unreached> {
     StreamableHttpError::Client(Unreached(words))
 }
 
-/// Whether it says that it is of that type.
+/// Whether the response has this content type.
 fn is(response: &Response, essence: &str) -> bool {
     let content_type = response.headers().get(CONTENT_TYPE);
     let content_type = content_type.map_or(&b""[..], HeaderValue::as_bytes);

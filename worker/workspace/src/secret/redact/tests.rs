@@ -87,7 +87,7 @@ fn every_part_of_json_is_looked_at() {
     assert!(!redactor.clean_json(&mut input));
 }
 
-/// Values and texts of few letters, so that they meet often.
+/// Values and texts with few letters, so that they often overlap.
 fn value() -> impl Strategy<Value = String> {
     "[xyé\"\n/]{8,12}"
 }
