@@ -65,7 +65,7 @@ impl Service {
             components.master_keys = Some(KeyFile::of(&components.home).read_or_make()?);
         }
         let named = options.own.database_url.as_deref();
-        let named = named.map(|url| options.own.way.to(url));
+        let named = named.map(|url| options.own.pooler.settings(url));
         let (postgres, database) = open_database(&components.home, named, progress).await?;
         let pool = database
             .connect("skillet up", 2)

@@ -27,7 +27,7 @@ pub(crate) struct Database {
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: String,
     #[command(flatten)]
-    pub(crate) way: PoolerOptions,
+    pub(crate) pooler: PoolerOptions,
 }
 
 /// Options for a connection pooler between a process and its database.
@@ -59,13 +59,13 @@ pub(crate) struct PoolerOptions {
 impl Database {
     /// The connection settings of the database.
     pub(crate) fn settings(&self) -> DatabaseSettings {
-        self.way.to(&self.database_url)
+        self.pooler.settings(&self.database_url)
     }
 }
 
 impl PoolerOptions {
     /// The connection settings of the database at this URL.
-    pub(crate) fn to(&self, url: &str) -> DatabaseSettings {
+    pub(crate) fn settings(&self, url: &str) -> DatabaseSettings {
         DatabaseSettings {
             url: url.to_owned(),
             pooling: self.database_pooling,
@@ -192,7 +192,7 @@ pub(crate) struct EmbeddedOptions {
     #[arg(long, env = "DATABASE_URL", value_name = "URL", hide_env_values = true)]
     pub(crate) database_url: Option<String>,
     #[command(flatten)]
-    pub(crate) way: PoolerOptions,
+    pub(crate) pooler: PoolerOptions,
     #[command(flatten)]
     pub(crate) common: ServiceOptions,
     #[command(flatten)]

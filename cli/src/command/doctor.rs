@@ -33,7 +33,7 @@ pub(crate) struct Doctor {
     #[arg(long, value_name = "URL")]
     database: Option<String>,
     #[command(flatten)]
-    way: PoolerOptions,
+    pooler: PoolerOptions,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Doctor {
 /// missing. Programs and providers may be missing, because only some jobs need them.
 pub(super) async fn doctor(options: &Doctor, config: &Config) -> anyhow::Result<Exit> {
     if let Some(url) = &options.database {
-        return database::check(&options.way.to(url), options.json).await;
+        return database::check(&options.pooler.settings(url), options.json).await;
     }
     let home = directory::data_path(options.home.data_dir.as_deref())?;
     let providers = config.providers(None);

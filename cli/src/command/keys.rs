@@ -81,7 +81,9 @@ impl Verb for Keys {
         if let (Self::Create(create), Some(url)) = (self, &options.remote.own.database_url) {
             show_created(
                 options.output,
-                &create.in_database(&options.remote.own.way.to(url)).await?,
+                &create
+                    .in_database(&options.remote.own.pooler.settings(url))
+                    .await?,
             )?;
         }
         Ok(Exit::Done)

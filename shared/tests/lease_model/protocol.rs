@@ -117,8 +117,8 @@ impl World {
 
 impl Protocol {
     fn accepts(self, world: &World, append: &SentAppend) -> bool {
-        let is_version_in_use = world.holder.is_some() || self == Self::ReapWithoutTrace;
-        let is_fenced = is_version_in_use && append.entry.0 == world.lease;
+        let is_held = world.holder.is_some() || self == Self::ReapWithoutTrace;
+        let is_fenced = is_held && append.entry.0 == world.lease;
         let follows = self == Self::AppendWithoutBase || append.base == world.log.len();
         let is_free = self == Self::FinishWithoutFence && append.entry.1 == Say::Ended;
         is_free || is_fenced && follows && !world.is_over()

@@ -100,9 +100,9 @@ async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
     if call.method == "getUpdates" {
         return response(polling::get_updates(stage, &call).await);
     }
-    let (result, is_version_in_use, is_lost) = perform(stage, &call);
+    let (result, is_held, is_lost) = perform(stage, &call);
     stage.changed();
-    if is_version_in_use {
+    if is_held {
         std::future::pending::<()>().await;
     }
     if is_lost {

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::ModelError;
 use crate::media::AcceptedMedia;
 
-/// The maximum number of models that are decayed. Clients choose the names.
+/// The maximum number of models that are remembered. Clients choose the names.
 const MAX_MODELS: usize = 1000;
 /// Phrases with which providers refer to the cap of a reply.
 const CAP_WORDS: [&str; 4] = [

@@ -9,7 +9,7 @@ use worker_sandbox::Sandbox;
 
 use super::installed;
 
-/// The maximum number of decayed programs. Beyond it, all are forgotten.
+/// The maximum number of cached programs. Beyond it, the cache is cleared.
 const MAX_KNOWN: usize = 10_000;
 
 /// Whether programs are installed, by program.

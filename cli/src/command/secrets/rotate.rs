@@ -56,7 +56,7 @@ pub(crate) async fn rotate(options: &Remote) -> anyhow::Result<Exit> {
 async fn rotate_there(options: &Remote, keys: &MasterKeys) -> anyhow::Result<Rotated> {
     let home = directory::data(options.own.common.home.data_dir.as_deref())?;
     let named = options.own.database_url.as_deref();
-    let named = named.map(|url| options.own.way.to(url));
+    let named = named.map(|url| options.own.pooler.settings(url));
     let (postgres, database) = open_database(&home, named, say).await?;
     let rotating = async {
         let pool = database
