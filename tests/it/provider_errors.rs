@@ -175,7 +175,7 @@ async fn a_provider_that_sends_only_what_cannot_be_read_counts_as_away() {
         let retrying = data(&events, "job.retrying")[0];
         assert_eq!(retrying["cause"], "model_outage", "{marker}");
         let message = retrying["message"].as_str().unwrap();
-        assert!(message.contains("cannot be read"), "{message}");
+        assert!(message.contains("invalid response"), "{message}");
         assert_eq!(service.model.requests(&marker).len(), 5, "{marker}");
     }
 }
