@@ -6,6 +6,6 @@ abi <abi/4.0>,
 
 include <tunables/global>
 
-profile skillet /usr/local/bin/skillet flags=(unconfined) {
+profile skillet /usr/{,local/}bin/skillet flags=(unconfined) {
   userns,
 }

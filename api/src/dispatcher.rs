@@ -12,7 +12,9 @@ mod sign;
 
 use std::time::Duration;
 
-use shared::db::{FEED_CHANNEL, Heard, NotificationReceiver, Notifications, Pool, WEBHOOK_CHANNEL};
+use shared::db::{
+    FEED_CHANNEL, NotificationReceiver, Notifications, Pool, ReceivedNotification, WEBHOOK_CHANNEL,
+};
 use shared::secret::MasterKeys;
 use shared::telemetry::metrics::Metrics;
 use tokio::sync::Notify;
@@ -83,11 +85,11 @@ pub fn run(
 async fn listen(mut notifications: NotificationReceiver, wakers: &Wakers) {
     loop {
         match notifications.next().await {
-            Heard::Gap => {
+            ReceivedNotification::Gap => {
                 wakers.feed.notify_one();
                 wakers.deliveries.notify_one();
             }
-            Heard::Notification(it) => match it.channel() {
+            ReceivedNotification::Notification(it) => match it.channel() {
                 FEED_CHANNEL => wakers.feed.notify_one(),
                 WEBHOOK_CHANNEL => wakers.deliveries.notify_one(),
                 _ => {}

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use shared::db::feed::FeedTail;
 use shared::db::{
-    self, DedicatedConnection, FEED_CHANNEL, Heard, NotificationReceiver, Notifications, Pool,
+    self, DedicatedConnection, FEED_CHANNEL, NotificationReceiver, Notifications, Pool,
+    ReceivedNotification,
 };
 use shared::feed::{FeedEntry, FeedPosition};
 use shared::id::TenantId;
@@ -101,7 +102,7 @@ impl FeedHub {
     async fn listen(&self, mut notifications: NotificationReceiver) {
         loop {
             match notifications.next().await {
-                Heard::Notification(it) if it.channel() != FEED_CHANNEL => {}
+                ReceivedNotification::Notification(it) if it.channel() != FEED_CHANNEL => {}
                 _ => self.woken.notify_one(),
             }
         }

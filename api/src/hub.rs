@@ -9,7 +9,7 @@ mod publisher;
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use shared::db::{EVENTS_CHANNEL, Heard, NotificationReceiver, Notifications, Pool};
+use shared::db::{EVENTS_CHANNEL, NotificationReceiver, Notifications, Pool, ReceivedNotification};
 use shared::event::JobEvent;
 use shared::id::JobId;
 use tokio::sync::{Notify, broadcast};
@@ -116,14 +116,14 @@ impl Hub {
         loop {
             match notifications.next().await {
                 // A database that crashed has lost the table of followed jobs.
-                Heard::Gap => {
+                ReceivedNotification::Gap => {
                     self.publish_all();
                     self.mark_all();
                 }
-                Heard::Notification(it) if it.channel() == EVENTS_CHANNEL => {
+                ReceivedNotification::Notification(it) if it.channel() == EVENTS_CHANNEL => {
                     self.mark(it.payload());
                 }
-                Heard::Notification(_) => {}
+                ReceivedNotification::Notification(_) => {}
             }
         }
     }

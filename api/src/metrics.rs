@@ -42,8 +42,14 @@ struct QueueCollector {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<db::queue::Depth>>,
-    /// The transaction that delays the feed, if it is known.
-    holder: StdMutex<Option<db::feed::HorizonHolder>>,
+    /// `None` if the database could not be asked.
+    horizon: StdMutex<Option<Horizon>>,
+}
+
+/// The horizon of the feed.
+struct Horizon {
+    /// The transaction that delays the feed. `None` if no transaction does.
+    holder: Option<db::feed::HorizonHolder>,
 }
 
 impl Scrape {
@@ -59,7 +65,7 @@ impl Scrape {
             pool,
             looked_at: Mutex::default(),
             depth: StdMutex::default(),
-            holder: StdMutex::default(),
+            horizon: StdMutex::default(),
         });
         metrics.collect(queue.clone());
         Self {
@@ -122,8 +128,11 @@ impl QueueCollector {
         };
         *self.depth.lock().unwrap_or_else(PoisonError::into_inner) = depth;
         let holder = timeout(DEPTH_TIMEOUT, db::feed::get_horizon_lag(&self.pool)).await;
-        let holder = holder.ok().and_then(Result::ok).flatten();
-        *self.holder.lock().unwrap_or_else(PoisonError::into_inner) = holder;
+        let horizon = holder
+            .ok()
+            .and_then(Result::ok)
+            .map(|holder| Horizon { holder });
+        *self.horizon.lock().unwrap_or_else(PoisonError::into_inner) = horizon;
         *looked_at = Some(Instant::now());
     }
 }
@@ -136,8 +145,10 @@ impl fmt::Debug for QueueCollector {
 
 impl Collector for QueueCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let holder = self.holder.lock().unwrap_or_else(PoisonError::into_inner);
-        encode_horizon(&mut encoder, holder.as_ref())?;
+        let horizon = self.horizon.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(Horizon { holder }) = &*horizon {
+            encode_horizon(&mut encoder, holder.as_ref())?;
+        }
         let depth = self.depth.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(depth) = &*depth else {
             return Ok(());

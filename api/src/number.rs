@@ -3,14 +3,14 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 
 use crate::problem::FieldError;
 
 /// Returns the number if it is given and valid. A number that is not whole or is out of range adds an error to
 /// `errors`.
 pub(crate) fn check<T: TryFrom<i64> + PartialOrd + Display>(
-    given: Option<Whole>,
+    given: Option<WholeNumber>,
     range: RangeInclusive<T>,
     pointer: &str,
     errors: &mut Vec<FieldError>,

@@ -17,6 +17,9 @@ use shared::db;
 use shared::id::InvalidId;
 pub use skillet_wire::problem::{FieldError, Problem};
 
+/// The maximum number of errors in a response. A large request may have the same mistake thousands of times.
+pub(crate) const MAX_ERRORS: usize = 100;
+
 /// The reason that a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ApiError {
@@ -262,7 +265,7 @@ impl ApiError {
             code: self.code().as_str().to_owned(),
             detail: self.to_string(),
             errors: if let Self::Invalid(errors) = self {
-                errors.clone()
+                errors.iter().take(MAX_ERRORS).cloned().collect()
             } else {
                 Vec::new()
             },

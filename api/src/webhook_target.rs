@@ -1,7 +1,9 @@
 //! The policy for webhook addresses, which is checked when a webhook is created and again at each connection.
 
+use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use ipnet::IpNet;
 use reqwest::redirect;
 use shared::address::{AddressError, AddressPolicy};
@@ -17,6 +19,8 @@ const LOW_PORTS: [u16; 2] = [80, 443];
 const FIRST_HIGH_PORT: u16 = 1024;
 /// The longest DNS lookup when a webhook is created. A name that takes longer is checked only at the connection.
 const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
+/// The number of concurrent DNS lookups of a request.
+const PARALLEL_LOOKUPS: usize = 32;
 /// The time after which an unused connection is closed.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -54,6 +58,9 @@ pub(crate) enum WebhookUrlError {
     NotPublic,
 }
 
+/// The URLs that cannot be used for a webhook, each with the reason.
+pub(crate) type RefusedUrls = HashMap<String, WebhookUrlError>;
+
 impl WebhookTargets {
     /// Creates the policy. `opened` are the private networks that the operator allows. Without a master key, webhooks
     /// are not available.
@@ -90,6 +97,16 @@ impl WebhookTargets {
             (false, true) => Err(WebhookUrlError::NotEncrypted),
             (false, false) => Err(WebhookUrlError::NotPublic),
         }
+    }
+
+    /// Checks several URLs concurrently, and returns those that cannot be used.
+    pub(crate) async fn check_all(&self, urls: BTreeSet<String>) -> RefusedUrls {
+        let checks = stream::iter(urls).map(async |url| {
+            let refused = self.check(&url).await.err()?;
+            Some((url, refused))
+        });
+        let checked = checks.buffer_unordered(PARALLEL_LOOKUPS);
+        checked.filter_map(async |refused| refused).collect().await
     }
 
     fn policy_of(&self, url: &Url) -> AddressPolicy {
@@ -188,6 +205,21 @@ mod tests {
         }
         let long = format!("https://1.1.1.1/{}", "a".repeat(MAX_URL_BYTES));
         assert_eq!(refusal(&[], &long).await.as_deref(), Some("Malformed"));
+    }
+
+    #[tokio::test]
+    async fn of_several_urls_those_that_cannot_be_used_are_returned() {
+        let urls = [
+            "https://1.1.1.1/",
+            "https://127.0.0.1/",
+            "https://[::1]/",
+            "ftp://a",
+        ];
+        let urls = urls.map(str::to_owned).into();
+        let refused = WebhookTargets::new(&[], true).check_all(urls).await;
+        let mut refused: Vec<_> = refused.keys().map(String::as_str).collect();
+        refused.sort_unstable();
+        assert_eq!(refused, ["ftp://a", "https://127.0.0.1/", "https://[::1]/"]);
     }
 
     #[tokio::test]

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
     seed: Option<u64>,
     /// Number of services at once; a run mostly waits
     #[arg(long, default_value_t = 4)]
-    worlds: usize,
+    services: usize,
     /// Deployment of the services; without it, the seed of each run decides
     #[arg(long, value_name = "WHAT")]
     with: Option<DeployedWith>,
@@ -83,7 +83,7 @@ pub(crate) async fn chaos(arguments: &Arguments) -> anyhow::Result<()> {
         setup,
         seed,
         runs: arguments.runs,
-        worlds: arguments.worlds.max(1),
+        services: arguments.services.max(1),
         deployment: arguments.with.map(Deployment::from),
     };
     let begun_at = Instant::now();

@@ -1,7 +1,7 @@
 //! Throughput of the queue alone: no-op jobs, from the claim to the end.
 //!
 //! For comparison, the same Postgres does the minimum work of any queue, and the minimum work of a queue with a log,
-//! on tables of the same shape: [`limit::Least`].
+//! on tables of the same shape: [`limit::MinimumWork`].
 
 mod limit;
 
@@ -12,7 +12,7 @@ use shared::db::claim::Claimed;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use self::limit::Least;
+use self::limit::MinimumWork;
 use crate::Bench;
 use crate::figure::{Figure, median, percentile};
 use crate::process::own_cpu_seconds;
@@ -49,14 +49,14 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     // Interleaved, so that all are exposed to the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
         queue.fill(jobs).await?;
-        limit::prepare(&pool, Least::Queue).await?;
-        limit::prepare(&pool, Least::QueueWithLog).await?;
+        limit::prepare(&pool, MinimumWork::Queue).await?;
+        limit::prepare(&pool, MinimumWork::QueueWithLog).await?;
         // Dead rows of earlier rounds must not count for this round.
         sqlx::query("vacuum analyze").execute(&pool).await?;
         sqlx::query("checkpoint").execute(&pool).await?;
-        let least = limit::work(&pool, Least::Queue);
+        let least = limit::work(&pool, MinimumWork::Queue);
         limits.push(timed(&bench.server, jobs, least).await?);
-        let least = limit::work(&pool, Least::QueueWithLog);
+        let least = limit::work(&pool, MinimumWork::QueueWithLog);
         logged.push(timed(&bench.server, jobs, least).await?);
         ours.push(timed(&bench.server, jobs, work(&queue)).await?);
     }

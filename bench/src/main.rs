@@ -78,7 +78,7 @@ enum Command {
     /// Draw figures that --json wrote, with those of other systems for comparison
     Plot {
         #[command(flatten)]
-        written: Written,
+        written: FigureFiles,
         /// SVG file to write
         #[arg(short, long, value_name = "FILE")]
         output: PathBuf,
@@ -86,12 +86,12 @@ enum Command {
     /// Print figures that --json wrote as a Markdown table
     Table {
         #[command(flatten)]
-        written: Written,
+        written: FigureFiles,
     },
 }
 
 #[derive(Args)]
-struct Written {
+struct FigureFiles {
     /// Files that --json wrote; if several contain the same figure, the last one counts
     #[arg(required = true)]
     figures: Vec<PathBuf>,

@@ -28,7 +28,7 @@ const SHARE: f64 = 0.9;
 
 /// The sender of the notifications.
 #[derive(Clone, Copy, Debug)]
-enum Manner {
+enum NotifyMode {
     /// None: no notifications are sent.
     Silent,
     /// The notifier of each process. No job has followers.
@@ -39,7 +39,7 @@ enum Manner {
     InTransaction,
 }
 
-impl Manner {
+impl NotifyMode {
     const ALL: [Self; 4] = [
         Self::Silent,
         Self::Unfollowed,
@@ -92,8 +92,8 @@ pub(crate) async fn measure(bench: &Bench) -> anyhow::Result<Vec<Figure>> {
     let mut paces: [Vec<Pace>; 4] = Default::default();
     // Interleaved, so that all are exposed to the same noise.
     for _ in 0..bench.scale.rounds(ROUNDS) {
-        for (manner, paces) in Manner::ALL.into_iter().zip(&mut paces) {
-            paces.push(round(bench, &service.pool, &mut writers, &mut jobs, manner).await?);
+        for (mode, paces) in NotifyMode::ALL.into_iter().zip(&mut paces) {
+            paces.push(round(bench, &service.pool, &mut writers, &mut jobs, mode).await?);
         }
     }
     let rates = paces.each_ref().map(|paces| {
@@ -159,20 +159,20 @@ async fn round(
     pool: &Pool,
     writers: &mut [Writer],
     jobs: &mut [Claimed],
-    manner: Manner,
+    mode: NotifyMode,
 ) -> anyhow::Result<Pace> {
-    let is_at_once = matches!(manner, Manner::InTransaction);
+    let is_at_once = matches!(mode, NotifyMode::InTransaction);
     let switch = if is_at_once { "enable" } else { "disable" };
     let switch = format!("alter table job_event {switch} trigger notify_at_once");
     sqlx::query(AssertSqlSafe(switch)).execute(pool).await?;
     sqlx::query("truncate followed_job").execute(pool).await?;
-    if matches!(manner, Manner::Followed) {
+    if matches!(mode, NotifyMode::Followed) {
         let ids: Vec<_> = jobs.iter().map(|claimed| claimed.job.id).collect();
         db::followed_job::publish(pool, &ids).await?;
     }
     let run = bench.scale.lasting(RUN);
     let begun_at = Instant::now();
-    let has_notifier = matches!(manner, Manner::Unfollowed | Manner::Followed);
+    let has_notifier = matches!(mode, NotifyMode::Unfollowed | NotifyMode::Followed);
     let each = writers.iter_mut().zip(jobs).map(|(writer, job)| {
         let until = begun_at + run;
         append_until(until, writer, job, has_notifier)

@@ -13,8 +13,8 @@ use crate::progress::ProgressDisplay;
 use crate::terminal::say;
 
 /// The wait before the first check why a job is queued. Most jobs start sooner.
-const FIRST_LOOK: Duration = Duration::from_millis(300);
-const LOOK_INTERVAL: Duration = Duration::from_secs(2);
+const FIRST_CHECK_DELAY: Duration = Duration::from_millis(300);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 
 /// The result of following a job.
 pub(crate) enum Followed {
@@ -76,7 +76,7 @@ async fn watch_with(
     let mut prompt = ApprovalPrompt::new(client, job.id);
     let mut events = client.follow(job.id);
     let mut is_queued = job.status == Status::Queued;
-    let mut look = pin!(why_queued(client, job, FIRST_LOOK));
+    let mut check = pin!(why_queued(client, job, FIRST_CHECK_DELAY));
     if let Some(place) = &job.queue {
         progress.queued(place);
     }
@@ -92,11 +92,11 @@ async fn watch_with(
                 progress.show(&event);
                 prompt.hear(&event, &mut progress).await?;
             }
-            place = &mut look, if is_queued => {
+            place = &mut check, if is_queued => {
                 if let Some(place) = place {
                     progress.queued(&place);
                 }
-                look.set(why_queued(client, job, LOOK_INTERVAL));
+                check.set(why_queued(client, job, CHECK_INTERVAL));
             }
             // Only reading the line can be cancelled here. The answer is sent in the handler, which is not cancelled.
             line = prompt.line() => prompt.answer(line?, &mut progress).await?,

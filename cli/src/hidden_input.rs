@@ -45,12 +45,12 @@ pub(crate) fn read_hidden(what: &str) -> anyhow::Result<Option<String>> {
 }
 
 /// A terminal without echo and input processing, until this is dropped.
-struct Silence<'a> {
+struct NoEchoTerminal<'a> {
     terminal: &'a Stdin,
     before: Termios,
 }
 
-impl<'a> Silence<'a> {
+impl<'a> NoEchoTerminal<'a> {
     fn begin(terminal: &'a Stdin) -> std::io::Result<Self> {
         let before = tcgetattr(terminal)?;
         let mut silent = before.clone();
@@ -61,14 +61,14 @@ impl<'a> Silence<'a> {
     }
 }
 
-impl Drop for Silence<'_> {
+impl Drop for NoEchoTerminal<'_> {
     fn drop(&mut self) {
         let _ = tcsetattr(self.terminal, OptionalActions::Now, &self.before);
     }
 }
 
 fn read_keys(terminal: &Stdin) -> std::io::Result<Option<Vec<u8>>> {
-    let _silence = Silence::begin(terminal)?;
+    let _silence = NoEchoTerminal::begin(terminal)?;
     let mut line = Vec::new();
     let mut key = [0];
     while line.len() <= MAX_BYTES {

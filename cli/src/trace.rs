@@ -23,7 +23,7 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 /// The maximum wait for the last spans at the end of the process.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(3);
 /// The minimum time between two warnings about the collector.
-const COMPLAINT_INTERVAL: Duration = Duration::from_secs(600);
+const WARNING_INTERVAL: Duration = Duration::from_secs(600);
 
 /// Sends spans until it is dropped, which sends the last ones.
 pub(crate) struct Exporter(SdkTracerProvider);
@@ -72,7 +72,7 @@ fn build(runtime: &Handle) -> anyhow::Result<SdkTracerProvider> {
             .redirect(reqwest::redirect::Policy::none())
             .timeout(SEND_TIMEOUT)
             .build()?,
-        complained_at: Mutex::default(),
+        warned_at: Mutex::default(),
     };
     let exporter = SpanExporter::builder()
         .with_http()
@@ -123,7 +123,7 @@ fn variable(names: &[&str]) -> Option<String> {
 struct OtlpHttpClient {
     runtime: Handle,
     http: reqwest::Client,
-    complained_at: Mutex<Option<Instant>>,
+    warned_at: Mutex<Option<Instant>>,
 }
 
 #[async_trait]
@@ -147,10 +147,10 @@ impl OtlpHttpClient {
     /// Warns that the collector does not accept spans, at most once per interval.
     fn complain(&self, error: &str) {
         let mut at = self
-            .complained_at
+            .warned_at
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        if at.is_none_or(|at| at.elapsed() >= COMPLAINT_INTERVAL) {
+        if at.is_none_or(|at| at.elapsed() >= WARNING_INTERVAL) {
             *at = Some(Instant::now());
             tracing::warn!(error, "cannot send spans to the collector");
         }

@@ -81,9 +81,9 @@ function ToJobs() {
 function NotFound() {
   return (
     <Page title="Not found">
-      <Empty icon="search" title="There is no such page">
+      <Empty icon="search" title="This page does not exist">
         <a class="button" href="/console/jobs">
-          To the jobs
+          Go to jobs
         </a>
       </Empty>
     </Page>

@@ -53,7 +53,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
   return (
     <div class="shell">
       <a class="skip" href="#main">
-        Skip to the content
+        Skip to content
       </a>
       <Sidebar path={path} />
       <main id="main" tabIndex={-1}>
@@ -81,7 +81,7 @@ function Sidebar({ path }: { path: string }) {
   );
   const disabled = webhooks.data.value?.data.filter(({ status }) => status === "disabled").length ?? 0;
   const badges: Record<string, [number: number, what: string]> = {
-    approvals: [waiting, "waiting for an answer"],
+    approvals: [waiting, "pending"],
     webhooks: [disabled, "disabled"],
   };
   const item = ([target, title, icon]: Link) => {
@@ -127,7 +127,7 @@ function Sidebar({ path }: { path: string }) {
         >
           <Icon name="help" />
         </button>
-        <button class="plain" aria-label="Light or dark" title="Light or dark (t)" onClick={toggleTheme}>
+        <button class="plain" aria-label="Light or dark theme" title="Light or dark theme (t)" onClick={toggleTheme}>
           <Icon name={theme.value === "dark" ? "sun" : "moon"} />
         </button>
         <button class="plain" aria-label="Sign out" title="Sign out" onClick={() => void attempt(signOut)}>
@@ -155,7 +155,7 @@ function Connection() {
   return (
     <div class="connection" role="alert">
       <Icon name="run" spin />
-      The service has not answered for {duration(now.value - since)}. Trying again…
+      The service has not responded for {duration(now.value - since)}. Retrying…
     </div>
   );
 }
@@ -170,7 +170,7 @@ function Help({ links }: { links: Link[] }) {
     ["x", "Select the row"],
     ["[ ]", "Newer, older job"],
     [".", "Follow the end of a transcript"],
-    ["t", "Light or dark"],
+    ["t", "Light or dark theme"],
     ["?", "This help"],
     ...links.map(([, title, , key]): [string, string] => [`g ${key}`, title]),
   ];
@@ -190,7 +190,7 @@ function Help({ links }: { links: Link[] }) {
       </dl>
       <label class="check">
         <input type="checkbox" checked={areKeysOn.value} onChange={(event) => setKeysOn(event.currentTarget.checked)} />
-        Use shortcuts of single keys
+        Use single-key shortcuts
       </label>
     </Dialog>
   );

@@ -50,7 +50,7 @@ function stream(blocks: Uint8Array[], piece: number): ReadableStream<Uint8Array>
   });
 }
 
-test("a ZIP archive is listed by its directory, also behind a comment", async () => {
+test("a ZIP archive is listed from its directory, with and without a comment", async () => {
   const expected = [
     { name: "a.txt", size: 7 },
     { name: "döcs/b.txt", size: 7 },
@@ -61,23 +61,23 @@ test("a ZIP archive is listed by its directory, also behind a comment", async ()
   }
 });
 
-test("names in an archive hide nothing, and there may be more than are listed", async () => {
+test("control characters in names are replaced, and long lists are truncated", async () => {
   const [hostile] = (await listOf(zip(["a\u202Egpj.exe\u0007"]))).entries;
   assert.equal(hostile?.name, "a\ufffdgpj.exe\ufffd");
   const many = await listOf(zip(Array.from({ length: 1500 }, (_, index) => `${index}`)));
   assert.deepEqual([many.entries.length, many.isWhole], [1000, false]);
 });
 
-test("what is no archive, or a broken one, is refused", async () => {
-  await assert.rejects(listOf(Buffer.from("PK\x03\x04 and nothing more of it")), /no ZIP/);
-  await assert.rejects(listTar(stream([Buffer.alloc(1024, "x")], 100)), /no TAR/);
+test("a file that is not an archive is rejected, and a broken archive has no entries", async () => {
+  await assert.rejects(listOf(Buffer.from("PK\x03\x04 and nothing more of it")), /not a ZIP/);
+  await assert.rejects(listTar(stream([Buffer.alloc(1024, "x")], 100)), /not a TAR/);
   const broken = zip(["a.txt", "b.txt"]);
   // The offset of the directory is outside of the file.
   new DataView(broken.buffer, broken.byteOffset).setUint32(broken.length - 6, 1_000_000, true);
   assert.deepEqual((await listOf(broken)).entries, []);
 });
 
-test("a TAR archive is listed without its content, however its bytes arrive", async () => {
+test("a TAR archive is listed without its content, from chunks of any size", async () => {
   const long = `${"deep/".repeat(40)}file.txt`;
   const record = Buffer.alloc(512);
   record.write(`${long.length + 10} path=${long}\n`);

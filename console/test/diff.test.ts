@@ -18,7 +18,7 @@ test("lines that both texts have are kept", () => {
   assert.equal(shown("abc", "cab"), "+c a b-c");
 });
 
-test("each text can be read from the difference, whatever they are", () => {
+test("both texts can be reconstructed from the diff", () => {
   let seed = 7;
   const random = (below: number) => (seed = (seed * 16807) % 2147483647) % below;
   for (let round = 0; round < 200; round++) {

@@ -22,14 +22,19 @@ const said = (text: string, ...calls: string[]) =>
     model: "m",
   });
 
-test("deltas grow a turn, and the whole message takes their place", () => {
+test("deltas extend a turn, and the complete message replaces them", () => {
   const live = after(event("message.delta", { text: "Hel" }), event("message.delta", { text: "lo" }));
   assert.deepEqual([turns(live)[0]?.text, turns(live)[0]?.isOpen], ["Hello", true]);
   const done = fold(live, said("Hello!"));
   assert.deepEqual([turns(done).length, turns(done)[0]?.text, turns(done)[0]?.isOpen], [1, "Hello!", false]);
 });
 
-test("a call belongs to the turn that made it, also when turns follow", () => {
+test("a delta after a complete message starts the next turn", () => {
+  const texts = turns(after(said("One"), event("message.delta", { text: "Tw" }))).map(({ text }) => text);
+  assert.deepEqual(texts, ["One", "Tw"]);
+});
+
+test("a call stays in its turn when other turns follow", () => {
   const state = after(
     said("One", "a", "b"),
     event("tool.started", { call_id: "a", tool: "shell.exec", input: {} }),
@@ -57,7 +62,7 @@ test("a call belongs to the turn that made it, also when turns follow", () => {
   );
 });
 
-test("an approval is answered in its call", () => {
+test("an approval is resolved in its call", () => {
   const asked = after(
     said("", "a"),
     event("approval.requested", {
@@ -77,7 +82,7 @@ test("an approval is answered in its call", () => {
   assert.deepEqual([approval?.status, approval?.reason], ["denied", "no"]);
 });
 
-test("after the end nothing runs", () => {
+test("after the end, no call is running", () => {
   const state = after(
     said("", "a"),
     event("tool.started", { call_id: "a", tool: "t", input: {} }),
@@ -89,7 +94,7 @@ test("after the end nothing runs", () => {
   );
 });
 
-test("unchanged items stay the same objects, and unknown events change none", () => {
+test("unchanged items stay the same objects, and unknown events change nothing", () => {
   const before = after(said("One"), said("Two"));
   const later = fold(fold(before, event("something.new", {})), event("message.delta", { text: "x" }));
   assert.equal(later.items[0], before.items[0]);

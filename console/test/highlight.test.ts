@@ -16,7 +16,7 @@ function flatten(node: ComponentChildren, classes: string[] = []): string {
   return flatten(props.children, classes);
 }
 
-test("code keeps its text, whatever it is", () => {
+test("highlighting does not change the text", () => {
   const hostile = `<img src=x onerror="alert(1)"> </span><script>alert(1)</script> "\${a}" # b`;
   for (const language of [
     "bash",
@@ -34,7 +34,7 @@ test("code keeps its text, whatever it is", () => {
   }
 });
 
-test("kinds of tokens have colours", () => {
+test("token types have colours", () => {
   const cases: [string, string, string[]][] = [
     ["bash", "# say\necho 'hello' 1", ["code-comment", "code-string"]],
     ["json", '{"a": 1, "b": "c"}', ["code-name", "code-number", "code-string"]],

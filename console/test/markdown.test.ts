@@ -15,7 +15,7 @@ test("when a text grows, only its last block is lexed again", () => {
   kept.forEach((token, index) => assert.equal(after.tokens[index], token));
 });
 
-test("a text that grows by single characters ends as the same tokens", () => {
+test("a text that grows by single characters has the same tokens in the end", () => {
   const text = "# Title\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```js\ncode\n```\n\nEnd **bold**.";
   let state = EMPTY as ReturnType<typeof lexAgain>;
   for (let length = 1; length <= text.length; length++) state = lexAgain(state, text.slice(0, length));

@@ -38,7 +38,7 @@ test("a job waits in the queue, asks the model and runs tools", () => {
   ]);
 });
 
-test("what has not ended reaches until now", () => {
+test("a span without an end extends to now", () => {
   const events = [
     event(0, "job.queued"),
     event(1, "job.started", { attempt: 1 }),
@@ -92,7 +92,7 @@ test("a retry ends the calls of its attempt", () => {
   ]);
 });
 
-test("the span of a model names it and its tokens", () => {
+test("the span of a model shows its name and tokens", () => {
   const [, span] = spansOf([event(0, "job.queued"), event(1, "job.started", { attempt: 1 }), said(3)], START);
   assert.equal(span?.name, "m · 1,000 tokens");
 });

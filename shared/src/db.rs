@@ -66,7 +66,7 @@ use sqlx::{ConnectOptions as _, Connection as _, PgConnection, PgExecutor};
 pub use connection::Connection;
 pub use dedicated_connection::DedicatedConnection;
 pub use listener::{Listener, Notification};
-pub use notifications::{Heard, NotificationReceiver, Notifications};
+pub use notifications::{NotificationReceiver, Notifications, ReceivedNotification};
 pub use notifier::{DueNotifications, Notifier};
 pub use pool::Pool;
 pub use pooling::Pooling;

@@ -33,6 +33,6 @@ pub mod telemetry;
 pub mod tool;
 pub mod usage;
 pub mod webhook;
-pub mod whole;
+pub mod whole_number;
 
 pub use skillet_wire::{id, message, model_list, model_name, money, sandbox, sse};

@@ -19,7 +19,7 @@ const POLL: Duration = Duration::from_secs(50);
 /// The time in which the other files of an album arrive.
 const ALBUM_PAUSE: Duration = Duration::from_millis(1500);
 /// The maximum number of checks of an album that still grows. Telegram allows ten files.
-const ALBUM_LOOKS: usize = 10;
+const MAX_ALBUM_POLLS: usize = 10;
 
 /// Receives updates until the adapter stops. Telegram keeps each update until the first request after its handling.
 pub(crate) async fn serve(
@@ -67,7 +67,7 @@ pub(crate) async fn serve(
 /// Returns the next updates, with all files of an album.
 async fn poll(adapter: &Adapter, offset: i64) -> Result<Vec<BotUpdate>, BotError> {
     let mut updates = get_updates(adapter, offset, POLL).await?;
-    for _ in 0..ALBUM_LOOKS {
+    for _ in 0..MAX_ALBUM_POLLS {
         let members = album_members(&updates);
         if members == 0 {
             break;

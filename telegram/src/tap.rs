@@ -16,8 +16,8 @@ use crate::place::ChatPlace;
 use crate::split::shorten;
 use crate::update::{ButtonTap, ChatMessage, ChatUser};
 
-/// The maximum number of characters of a reason, which is within the limit of the service.
-const REASON_CHARS: usize = 900;
+/// The maximum length of a reason in UTF-16 units. The service accepts 2,000 characters.
+const MAX_REASON_LENGTH: usize = 2000;
 const NOT_ALLOWED: &str = "You are not allowed to approve or deny this.";
 
 /// Handles a tap. The message changes when the log of the job contains the decision.
@@ -101,7 +101,7 @@ pub(crate) async fn deny_because(
     if !may_decide(adapter, user, message.place(), id).await? {
         return Ok(NOT_ALLOWED.to_owned());
     }
-    let reason = shorten(message.said(), REASON_CHARS);
+    let reason = shorten(message.said(), MAX_REASON_LENGTH);
     adapter.client.deny(id, Some(&reason)).await?;
     Ok("Denied. The model receives your reason.".to_owned())
 }

@@ -28,7 +28,7 @@ async fn nothing_is_lost_whatever_is_killed_stopped_and_cut_off() {
         setup: setup().await,
         seed: 233,
         runs: 10,
-        worlds: 2,
+        services: 2,
         // The seeds select a bucket with a standby, then a bucket with a pooler, then neither.
         deployment: None,
     };

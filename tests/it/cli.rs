@@ -14,7 +14,7 @@ mod webhooks;
 
 use serde_json::{Value, json};
 
-use crate::support::{Ran, Service, Terminal};
+use crate::support::{CommandOutput, Service, Terminal};
 
 #[tokio::test]
 async fn jobs_are_shown_listed_watched_and_cancelled() {
@@ -50,7 +50,7 @@ async fn jobs_are_shown_listed_watched_and_cancelled() {
     let mut service = service;
     let watching = terminal.spawn(&["watch", &second, "--json"]);
     service.add_worker(&[]).await;
-    let watched = Ran::of(watching).await;
+    let watched = CommandOutput::of(watching).await;
     assert_eq!(watched.code, Some(0), "{watched:?}");
     let events: Vec<Value> = watched
         .out

@@ -15,14 +15,14 @@ const PAGE: &str = "a page of the origin";
 
 /// A service, and a web server on this machine under the machine's name. Commands of the skill `caller` can reach the
 /// host of its parameter, `far` can reach a host that does not exist, and `closed` can reach no host.
-struct World {
+struct EgressSetup {
     service: Service,
     origin: String,
     port: u16,
     _skills: TempDir,
 }
 
-impl World {
+impl EgressSetup {
     async fn start(allowed: &str) -> Self {
         let skills = skills();
         let variables = [
@@ -125,16 +125,16 @@ fn by_hand(origin: &str) -> String {
 
 #[tokio::test]
 async fn a_declared_host_is_reached_through_the_proxy_and_without_one() {
-    let world = World::start(ANY).await;
-    let origin = &world.origin;
-    let curl = world
+    let setup = EgressSetup::start(ANY).await;
+    let origin = &setup.origin;
+    let curl = setup
         .reply("caller", &format!("curl -sS http://{origin}/"))
         .await;
     assert_eq!(curl["stdout"], PAGE, "{curl:#}");
     let socks = format!("curl -sS --noproxy '' -x socks5h://127.0.0.1:3128 http://{origin}/");
-    let socks = world.reply("caller", &socks).await;
+    let socks = setup.reply("caller", &socks).await;
     assert_eq!(socks["stdout"], PAGE, "{socks:#}");
-    let direct = world.reply("caller", &by_hand(origin)).await;
+    let direct = setup.reply("caller", &by_hand(origin)).await;
     assert!(
         direct["stdout"].as_str().unwrap().ends_with(PAGE),
         "{direct:#}"
@@ -144,10 +144,10 @@ async fn a_declared_host_is_reached_through_the_proxy_and_without_one() {
 
 #[tokio::test]
 async fn commands_that_called_nobody_share_a_sandbox_and_its_way_out() {
-    let world = World::start(ANY).await;
-    let call = format!("echo $$; curl -sS http://{}/", world.origin);
+    let setup = EgressSetup::start(ANY).await;
+    let call = format!("echo $$; curl -sS http://{}/", setup.origin);
     let round = ["echo $$", &call, "echo $$"];
-    let replies = world.replies("caller", &round.repeat(3)).await;
+    let replies = setup.replies("caller", &round.repeat(3)).await;
     let mut shared = 0;
     for round in replies.chunks(3) {
         let printed = |index: usize| round[index]["stdout"].as_str().unwrap();
@@ -163,14 +163,14 @@ async fn commands_that_called_nobody_share_a_sandbox_and_its_way_out() {
 
 #[tokio::test]
 async fn another_host_is_refused_and_named_with_those_that_are_allowed() {
-    let world = World::start(ANY).await;
-    let (origin, port) = (&world.origin, world.port);
+    let setup = EgressSetup::start(ANY).await;
+    let (origin, port) = (&setup.origin, setup.port);
     let command = format!(
         "curl -s -o /dev/null -w '%{http_code}\\n' http://elsewhere.example/; \
          curl -s -o /dev/null -w '%{http_code}\\n' http://127.0.0.1:{port}/ -x http://127.0.0.1:3128 --noproxy ''",
         http_code = "{http_code}"
     );
-    let reply = world.reply("caller", &command).await;
+    let reply = setup.reply("caller", &command).await;
     assert!(
         reply["stdout"].as_str().unwrap().starts_with("403\n"),
         "{reply:#}"
@@ -189,9 +189,9 @@ async fn another_host_is_refused_and_named_with_those_that_are_allowed() {
 
 #[tokio::test]
 async fn a_private_address_is_refused_unless_the_operator_opened_it() {
-    let world = World::start("203.0.113.0/24").await;
-    let origin = &world.origin;
-    let reply = world
+    let setup = EgressSetup::start("203.0.113.0/24").await;
+    let origin = &setup.origin;
+    let reply = setup
         .reply("caller", &format!("curl -s http://{origin}/"))
         .await;
     assert!(
@@ -207,15 +207,15 @@ async fn a_private_address_is_refused_unless_the_operator_opened_it() {
 
 #[tokio::test]
 async fn without_a_declaration_there_is_nobody_but_the_sandbox_itself() {
-    let world = World::start(ANY).await;
+    let setup = EgressSetup::start(ANY).await;
     for skill in ["closed", "far"] {
-        let direct = world.reply(skill, &by_hand(&world.origin)).await;
+        let direct = setup.reply(skill, &by_hand(&setup.origin)).await;
         assert_eq!(direct["success"], false, "{skill}: {direct:#}");
-        let address = format!("127.0.0.1:{}", world.port);
-        let address = world.reply(skill, &by_hand(&address)).await;
+        let address = format!("127.0.0.1:{}", setup.port);
+        let address = setup.reply(skill, &by_hand(&address)).await;
         assert_eq!(address["success"], false, "{skill}: {address:#}");
     }
-    let variables = world
+    let variables = setup
         .reply("closed", "env | grep -ci proxy; cat /etc/resolv.conf")
         .await;
     assert_eq!(variables["stdout"], "0\n");
@@ -223,12 +223,12 @@ async fn without_a_declaration_there_is_nobody_but_the_sandbox_itself() {
     let own = "python3 -m http.server 8000 --bind 127.0.0.1 >/dev/null 2>&1 & \
                for i in $(seq 100); do curl -s http://127.0.0.1:8000/ >/dev/null && break; sleep 0.05; done; \
                curl -s -o /dev/null -w '%{http_code}' http://127.0.0.1:8000/";
-    assert_eq!(world.reply("closed", own).await["stdout"], "200");
+    assert_eq!(setup.reply("closed", own).await["stdout"], "200");
 }
 
 #[tokio::test]
 async fn a_parameter_that_names_no_host_is_refused_at_once() {
-    let world = World::start(ANY).await;
+    let setup = EgressSetup::start(ANY).await;
     for (url, words) in [
         ("http://169.254.169.254/", "address"),
         ("ssh://git@github.com/a/b", "SSH"),
@@ -236,7 +236,7 @@ async fn a_parameter_that_names_no_host_is_refused_at_once() {
         ("http://a b/", "spaces"),
     ] {
         let job = json!({"skill": "caller", "prompt": "x", "model": "script/bash", "parameters": {"url": url}});
-        let (status, body) = world.service.post("/v1/jobs", &job).await;
+        let (status, body) = setup.service.post("/v1/jobs", &job).await;
         assert_eq!(status, StatusCode::UNPROCESSABLE_ENTITY, "{url}: {body:#}");
         let error = &body["errors"][0];
         assert_eq!(error["pointer"], "/parameters/url");

@@ -17,14 +17,14 @@ const CLAUDE: &str = "anthropic/claude-test";
 const PASSWORD: &str = "correct horse";
 
 /// A service whose tenant has an account on a test mail server.
-struct Post {
+struct MailSetup {
     service: Service,
     smtp: u16,
     imap: u16,
     _server: Child,
 }
 
-impl Post {
+impl MailSetup {
     async fn open() -> Self {
         let mut service = Service::with_environment(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
         service.add_worker(&[]).await;
@@ -40,29 +40,32 @@ impl Post {
         let ports = lines.next_line().await.unwrap();
         let ports = ports.expect("this test needs Debian's python3-twisted");
         let ports: Vec<u16> = ports.split(' ').map(|port| port.parse().unwrap()).collect();
-        let post = Self {
+        let setup = Self {
             service,
             smtp: ports[0],
             imap: ports[1],
             _server: server,
         };
         let host = machine();
-        post.set(
-            "SMTP_SERVER",
-            &format!("smtp+insecure://{host}:{}", post.smtp),
-        )
-        .await;
-        post.set(
-            "IMAP_SERVER",
-            &format!("imap+insecure://{host}:{}", post.imap),
-        )
-        .await;
+        setup
+            .set(
+                "SMTP_SERVER",
+                &format!("smtp+insecure://{host}:{}", setup.smtp),
+            )
+            .await;
+        setup
+            .set(
+                "IMAP_SERVER",
+                &format!("imap+insecure://{host}:{}", setup.imap),
+            )
+            .await;
         for protocol in ["SMTP", "IMAP"] {
-            post.set(&format!("{protocol}_USERNAME"), "ann@example.com")
+            setup
+                .set(&format!("{protocol}_USERNAME"), "ann@example.com")
                 .await;
-            post.set(&format!("{protocol}_PASSWORD"), PASSWORD).await;
+            setup.set(&format!("{protocol}_PASSWORD"), PASSWORD).await;
         }
-        post
+        setup
     }
 
     async fn set(&self, name: &str, value: &str) {
@@ -135,19 +138,19 @@ async fn a_job_needs_a_server_to_read_from_or_to_send_with() {
 
 #[tokio::test]
 async fn a_mail_waits_for_a_person_then_arrives_and_is_read_back_with_its_attachment() {
-    let post = Post::open().await;
+    let setup = MailSetup::open().await;
     let calls = [
         mail(&["Bob Öhm <bob@example.com>"], "Zahlen für März"),
         read(json!({"subject": "für März"})),
         read(json!({"uid": 1})),
         ("file_read", json!({"path": "mail/1/report.csv"})),
     ];
-    let job = post.create("post", &calls, json!({})).await;
-    let approval = post.service.approve(&job).await;
+    let job = setup.create("post", &calls, json!({})).await;
+    let approval = setup.service.approve(&job).await;
     assert_eq!(approval["tool"], "send_email");
     assert_eq!(approval["input"]["subject"], "Zahlen für März");
 
-    let results = post.results(&job).await;
+    let results = setup.results(&job).await;
     let read = |place: usize| -> Value {
         assert_eq!(results[place].0, "ok", "{results:#?}");
         serde_json::from_str(&results[place].1).unwrap()
@@ -168,17 +171,17 @@ async fn a_mail_waits_for_a_person_then_arrives_and_is_read_back_with_its_attach
     // Reading does not mark the message as read.
     assert_eq!(whole["seen"], false);
     assert_eq!(results[3].1, "a,b\n1,2\n");
-    let events = post.service.events(&job).await;
+    let events = setup.service.events(&job).await;
     assert!(types(&events).contains(&"approval.resolved"));
-    let told = serde_json::to_string(&events).unwrap() + &post.service.logs();
+    let told = serde_json::to_string(&events).unwrap() + &setup.service.logs();
     assert!(!told.contains(PASSWORD));
-    assert_eq!(post.service.model.violations(), [""; 0]);
+    assert_eq!(setup.service.model.violations(), [""; 0]);
 }
 
 #[tokio::test]
 async fn what_the_server_or_the_mail_lacks_is_said() {
-    let post = Post::open().await;
-    let results = post
+    let setup = MailSetup::open().await;
+    let results = setup
         .run(
             "lacks",
             &[
@@ -197,16 +200,13 @@ async fn what_the_server_or_the_mail_lacks_is_said() {
         )
         .await;
     let told = [
-        (
-            "error",
-            "the server takes no mail for {'nobody@example.com': '550",
-        ),
+        ("error", "the server refused {'nobody@example.com': '550"),
         ("ok", r#""refused": {"nobody@example.com": "550"#),
-        ("error", "`bob` in `to` is no address"),
-        ("error", "this is no mail"),
-        ("error", "is no address"),
+        ("error", "`bob` in `to` is not an address"),
+        ("error", "the mail is not valid"),
+        ("error", "is not an address"),
         ("error", "`none` cannot be attached: No such file"),
-        ("error", "the server said: "),
+        ("error", "the server responded: "),
         ("error", "there is no mail with the uid 77"),
         ("ok", r#""found": 0"#),
         ("error", "`since` must be a day like 2026-01-31"),
@@ -226,13 +226,15 @@ async fn what_the_server_or_the_mail_lacks_is_said() {
 
 #[tokio::test]
 async fn no_password_goes_over_a_connection_that_others_can_read_unless_the_secret_says_so() {
-    let post = Post::open().await;
+    let setup = MailSetup::open().await;
     let host = machine();
-    post.set("SMTP_SERVER", &format!("smtp://{host}:{}", post.smtp))
+    setup
+        .set("SMTP_SERVER", &format!("smtp://{host}:{}", setup.smtp))
         .await;
-    post.set("IMAP_SERVER", &format!("imap://{host}:{}", post.imap))
+    setup
+        .set("IMAP_SERVER", &format!("imap://{host}:{}", setup.imap))
         .await;
-    let results = post
+    let results = setup
         .run(
             "clear",
             &[mail(&["bob@example.com"], "Hi"), read(json!({}))],
@@ -247,23 +249,30 @@ async fn no_password_goes_over_a_connection_that_others_can_read_unless_the_secr
         "{results:#?}"
     );
 
-    post.set("SMTP_PASSWORD", "wrong horse").await;
-    post.set(
-        "SMTP_SERVER",
-        &format!("smtp+insecure://{host}:{}", post.smtp),
-    )
-    .await;
-    post.set("IMAP_SERVER", &format!("http://{host}:{}", post.imap))
+    setup.set("SMTP_PASSWORD", "wrong horse").await;
+    setup
+        .set(
+            "SMTP_SERVER",
+            &format!("smtp+insecure://{host}:{}", setup.smtp),
+        )
         .await;
-    let results = post
+    setup
+        .set("IMAP_SERVER", &format!("http://{host}:{}", setup.imap))
+        .await;
+    let results = setup
         .run(
             "wrong",
             &[mail(&["bob@example.com"], "Hi"), read(json!({}))],
         )
         .await;
     assert!(
-        results[0].1.contains("the server said: 535"),
+        results[0].1.contains("the server responded: 535"),
         "{results:#?}"
     );
-    assert!(results[1].1.contains("is none of imaps://"), "{results:#?}");
+    assert!(
+        results[1]
+            .1
+            .contains("must be host[:port] with one of imaps://"),
+        "{results:#?}"
+    );
 }

@@ -21,14 +21,14 @@ const SERVER: &str = include_str!("mcp/server.py");
 const TOKEN: &str = "tok-4b1f9a7e33c0d6";
 
 /// A service with an agent `user` that has MCP servers, and with a scripted model.
-struct Bench {
+struct McpSetup {
     service: Service,
     jobs: AtomicUsize,
 }
 
 /// The result of one tool call.
 #[derive(Debug)]
-struct Ran {
+struct McpCallResult {
     outcome: String,
     output: String,
 }
@@ -37,10 +37,10 @@ struct Ran {
 struct Ended {
     id: String,
     job: Value,
-    calls: Vec<Ran>,
+    calls: Vec<McpCallResult>,
 }
 
-impl Bench {
+impl McpSetup {
     /// Returns `None` if Python, the language of the servers, is not installed.
     async fn start() -> Option<Self> {
         Self::with(&[]).await
@@ -95,16 +95,18 @@ impl Bench {
         let job = self.service.finished(&id).await;
         assert_eq!(self.service.model.violations(), [""; 0]);
         let events = self.service.events(&id).await;
-        let calls = data(&events, "tool.completed").into_iter().map(|data| Ran {
-            outcome: data["outcome"].as_str().unwrap().to_owned(),
-            output: data["output"].as_str().unwrap().to_owned(),
-        });
+        let calls = data(&events, "tool.completed")
+            .into_iter()
+            .map(|data| McpCallResult {
+                outcome: data["outcome"].as_str().unwrap().to_owned(),
+                output: data["output"].as_str().unwrap().to_owned(),
+            });
         let calls = calls.collect();
         Ended { id, job, calls }
     }
 
     /// Runs a job that must complete, and returns the results of its calls.
-    async fn run(&self, calls: &[(&str, Value)]) -> Vec<Ran> {
+    async fn run(&self, calls: &[(&str, Value)]) -> Vec<McpCallResult> {
         let id = self.begin(calls, json!({})).await;
         let ended = self.end(id).await;
         let logs = || self.service.logs();
@@ -122,7 +124,7 @@ impl Bench {
     }
 }
 
-impl Ran {
+impl McpCallResult {
     /// Checks the outcome, and that the output contains this text.
     fn assert(&self, outcome: &str, words: &str) {
         assert!(

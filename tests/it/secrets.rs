@@ -17,16 +17,16 @@ const VALUE: &str = "correct/horse \"battery\" +stäple";
 
 /// A service with the skill `keeper`, which requires KEEPER_KEY and accepts KEEPER_EXTRA, and the skill `stranger`,
 /// which declares no secrets.
-struct Vault {
+struct SecretsSetup {
     service: Service,
     _skills: TempDir,
 }
 
-impl Vault {
+impl SecretsSetup {
     async fn start() -> Self {
-        let mut vault = Self::with_environment(&[]).await;
-        vault.service.add_worker(&[]).await;
-        vault
+        let mut setup = Self::with_environment(&[]).await;
+        setup.service.add_worker(&[]).await;
+        setup
     }
 
     /// Starts a service without a worker and with more variables.

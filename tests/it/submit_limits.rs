@@ -1,5 +1,7 @@
 //! Submit limits of tenants.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
@@ -118,6 +120,23 @@ async fn two_api_processes_keep_to_one_number_of_unfinished_jobs() {
     limit(&service, &json!({"max_queued": 30})).await;
     assert_eq!(accepted(&service, &url).await, 25);
     assert_eq!(jobs(&service).await, 30);
+}
+
+#[tokio::test]
+async fn a_job_that_is_locked_when_the_limit_is_set_counts() {
+    let service = Service::without_worker().await;
+    service.create(&body()).await;
+    let mut lock = service.pool.begin().await.unwrap();
+    let locking = sqlx::query("select from run for update");
+    locking.execute(&mut *lock).await.unwrap();
+    let unlock = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        lock.rollback().await.unwrap();
+    };
+    let limits = json!({"max_queued": 1});
+    tokio::join!(limit(&service, &limits), unlock);
+    let (_, refused) = refused(post(&service)).await;
+    assert_eq!(refused.kind(), (429, "queue_full"));
 }
 
 #[tokio::test]

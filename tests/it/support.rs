@@ -25,7 +25,7 @@ pub(crate) use s3::{S3, python_with_s3};
 pub(crate) use script::run_script;
 pub(crate) use service::{Service, bash, create_key, put_runner, scripted, send, until};
 pub(crate) use stream::{Stream, follow_through, parse};
-pub(crate) use terminal::{Ran, Terminal};
+pub(crate) use terminal::{CommandOutput, Terminal};
 pub(crate) use tty::Tty;
 pub(crate) use verifying_s3::VerifyingS3;
 

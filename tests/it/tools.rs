@@ -25,20 +25,20 @@ use crate::support::log::data;
 const SKILLS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/skills");
 
 /// A service with the test skills and a scripted model.
-struct Bench {
+struct ToolSetup {
     service: Service,
     jobs: AtomicUsize,
 }
 
 /// The result of one call.
 #[derive(Debug)]
-struct Ran {
+struct ToolCallResult {
     outcome: String,
     output: String,
     truncated: bool,
 }
 
-impl Bench {
+impl ToolSetup {
     async fn start() -> Self {
         Self::with(&[]).await
     }
@@ -54,13 +54,18 @@ impl Bench {
     }
 
     /// Runs the calls of one reply in a job of the skill, by their names on the wire.
-    async fn run(&self, skill: &str, calls: &[(&str, Value)]) -> Vec<Ran> {
+    async fn run(&self, skill: &str, calls: &[(&str, Value)]) -> Vec<ToolCallResult> {
         self.run_with(skill, calls, json!({})).await
     }
 
     /// Runs the calls in a job with parameters.
-    async fn run_with(&self, skill: &str, calls: &[(&str, Value)], parameters: Value) -> Vec<Ran> {
-        let marker = format!("bench-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
+    async fn run_with(
+        &self,
+        skill: &str,
+        calls: &[(&str, Value)],
+        parameters: Value,
+    ) -> Vec<ToolCallResult> {
+        let marker = format!("tools-{}", self.jobs.fetch_add(1, Ordering::Relaxed));
         let mut reply = Reply::text("I try.");
         for (tool, input) in calls {
             reply = reply.then_call(tool, input.clone());
@@ -79,7 +84,7 @@ impl Bench {
         let events = self.service.events(job["id"].as_str().unwrap()).await;
         let ran: Vec<_> = data(&events, "tool.completed")
             .into_iter()
-            .map(|data| Ran {
+            .map(|data| ToolCallResult {
                 outcome: data["outcome"].as_str().unwrap().to_owned(),
                 output: data["output"].as_str().unwrap().to_owned(),
                 truncated: data["truncated"].as_bool().unwrap(),
@@ -90,7 +95,7 @@ impl Bench {
     }
 }
 
-impl Ran {
+impl ToolCallResult {
     /// Checks that the call failed with this text.
     fn assert_error(&self, words: &str) {
         assert!(

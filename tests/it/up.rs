@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tests::model_server::{ModelServer, Reply};
 
 use crate::support::log::{assert_whole, data};
-use crate::support::{Process, Ran, Terminal, bash, process, until};
+use crate::support::{CommandOutput, Process, Terminal, bash, process, until};
 
 /// The longest time that a process may take to end.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -197,13 +197,13 @@ async fn a_command_without_a_service_has_its_own_and_leaves_nothing_running() {
     let starting = terminal.spawn(&run);
     until(async || processes_of(&home) > 1).await;
     tell(&starting, Signal::INT);
-    let ran = Ran::of(starting).await;
+    let ran = CommandOutput::of(starting).await;
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert_gone(&home);
     let running = terminal.spawn(&run);
     until(async || home.join("service.json").exists()).await;
     tell(&running, Signal::TERM);
-    let ran = Ran::of(running).await;
+    let ran = CommandOutput::of(running).await;
     assert_eq!(ran.code, Some(130), "{ran:?}");
     assert_gone(&home);
 }

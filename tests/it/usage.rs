@@ -161,6 +161,10 @@ async fn wrong_questions_are_explained() {
             "/v1/usage?from=2026-02-02&to=2026-02-01",
             "`from` (2026-02-02) must not be after `to` (2026-02-01)",
         ),
+        (
+            "/v1/usage?from=-5000-01-01",
+            "`from` must have a year of four digits",
+        ),
         ("/v1/usage?cursor=x", "`cursor`"),
         (
             "/v1/queue/history?minutes=0",

@@ -40,12 +40,12 @@ class GitTest(ScriptTest):
         self.assertEqual(self.base("b"), "origin/stable")
         self.assertEqual(self.base("b", "origin/next"), "origin/stable")
 
-    def test_a_clone_of_a_clone_whose_owner_stood_on_the_work(self) -> None:
+    def test_a_clone_of_a_clone_that_had_the_work_checked_out(self) -> None:
         self.shell("git init -q -b master a; cd a; c 1; git switch -qc fix; c 2; cd ..; git clone -q a b; cd b; c 3")
         self.assertEqual(self.base("b"), "origin/master")
         self.assertEqual(self.base("a"), "master")
 
-    def test_unusual_names_and_the_branch_that_the_work_departed_from(self) -> None:
+    def test_unusual_names_and_the_branch_from_which_the_work_branched_off(self) -> None:
         self.shell(
             "git init -q -b old a; cd a; c 1; c 2; git switch -qc release; c 3; c 4; git switch -qc fix; c 5\n"
             "git switch -q release; c 6; git switch -q fix"
@@ -66,7 +66,7 @@ class GitTest(ScriptTest):
         self.assertEqual(self.base("a"), "trunk")
         self.assertEqual(self.base("e", "origin/work"), "origin/trunk")
 
-    def test_what_is_no_repository_is_refused(self) -> None:
+    def test_a_folder_without_a_repository_is_refused(self) -> None:
         self.shell("git init -q -b main empty; mkdir none")
         self.assertEqual(self.base("/nowhere"), "1 base-branch: /nowhere: it is not a Git repository")
         self.assertEqual(self.base("empty"), "1 base-branch: empty: it has no commit HEAD")

@@ -38,13 +38,13 @@ class HtmlTest(ScriptTest):
             "a field <input> has no label",
             "<html> has no lang",
             "it has no title",
-            '"NaN" stands in the text',
+            'leftover "NaN" in the text',
             "a heading of level 3 follows one of level 1",
             "U+F0000",
         ):
             self.assertIn(part, done.stdout)
 
-    def test_what_is_no_page_is_refused_in_one_line(self) -> None:
+    def test_an_invalid_page_is_refused_in_one_line(self) -> None:
         (self.folder / "latin.html").write_bytes("<!doctype html><p>é".encode("latin-1"))
         self.assertIn("not UTF-8", self.fails("check_page.py", "latin.html"))
         self.assertIn("no such file", self.fails("check_page.py", "missing.html"))

@@ -139,7 +139,7 @@ class MediaTest(ScriptTest):
         for arguments, part in (
             (("x.mp4", "b.mp4", "a.wav"), "it has no picture"),
             (("x.mp4", "b.mp4", "it's a.mp4", "--fade", 2), "too short for fades"),
-            (("x.mp3", "b.mp4", "it's a.mp4"), "need a name in one of"),
+            (("x.mp3", "b.mp4", "it's a.mp4"), "need a name that ends in one of"),
             (("b.mp4", "b.mp4", "it's a.mp4"), "is an input"),
             (("x.mp4", "b.mp4"), "at least two clips"),
         ):
@@ -173,7 +173,7 @@ class MediaTest(ScriptTest):
             self.assertIn(part, self.fails("subtitle.py", "check", "bad.srt"))
         (self.folder / "bad.srt").write_bytes("1\n00:00:01,000 --> 00:00:02,000\nGrün".encode("latin-1"))
         self.assertIn("it is not UTF-8", self.fails("subtitle.py", "check", "bad.srt"))
-        self.assertIn("mend its errors", self.run_script("subtitle.py", "burn", "film.mp4", "s.srt", "x.mp4").stderr)
+        self.assertIn("correct its errors", self.run_script("subtitle.py", "burn", "film.mp4", "s.srt", "x.mp4").stderr)
         self.assertFalse((self.folder / "x.mp4").exists())
 
     def test_subtitles_become_a_track_or_are_drawn(self) -> None:
@@ -199,7 +199,7 @@ class MediaTest(ScriptTest):
         self.assertLess(brightest(3.5), 60)
         (self.folder / "e.srt").write_text("1\n00:00:01,000 --> 00:00:03,000\nYes 🙂\n", encoding="utf-8")
         done = self.run_script("subtitle.py", "burn", "film.mp4", "e.srt", "x.mp4")
-        self.assertIn("no font here can draw U+1F642", done.stdout)
+        self.assertIn("no installed font can draw U+1F642", done.stdout)
         self.assertIn(
             "not a language of three letters",
             self.fails("subtitle.py", "soft", "film.mp4", "s.srt", "x.mp4", "--language", "de"),
@@ -223,7 +223,7 @@ class MediaTest(ScriptTest):
         for name, parts in (
             (
                 "black.mp4",
-                ("the picture is black throughout", "the sound is silent throughout", "its pixels are yuv444p"),
+                ("the picture is black throughout", "the sound is silent throughout", "its pixel format is yuv444p"),
             ),
             ("cut.mp4", ("it is cut off: only",)),
             ("broken.mp4", ("it is damaged",)),

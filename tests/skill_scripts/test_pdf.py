@@ -71,7 +71,7 @@ class PdfTest(ScriptTest):
             ({"name": "x" * 41}, "longer than 40"),
             ({"name": "a\nb"}, "takes one line"),
             ({"name": "\U000f0000"}, "no font that can be embedded"),
-            ([], "not an object"),
+            ([], "must be an object"),
         ):
             self.assertIn(part, self.fails("fill_form.py", "form.pdf", "-", "x.pdf", stdin=json.dumps(values)))
         self.assertFalse((self.folder / "x.pdf").exists())
@@ -83,9 +83,9 @@ class PdfTest(ScriptTest):
         self.assertTrue((self.folder / "look/page-1.png").exists())
         for wrong, part in (
             ([{"box": [55, 760, 200, 780], "text": "x"}], "covers printed words: Name:"),
-            ([{"box": [300, 640, 900, 655], "text": "x"}], "reaches beyond"),
-            ([texts[1], texts[1]], "covers another"),
-            ([{"after": "Nobody:", "text": "x"}], "stand 0 times"),
+            ([{"box": [300, 640, 900, 655], "text": "x"}], "extends beyond"),
+            ([texts[1], texts[1]], "overlaps another box"),
+            ([{"after": "Nobody:", "text": "x"}], "occur 0 times"),
             ([{"box": [300, 640, 320, 650], "text": "far too long for this box"}], "does not fit"),
         ):
             self.assertIn(part, self.fails("write_on.py", "form.pdf", "-", "x.pdf", stdin=json.dumps(wrong)))
@@ -106,7 +106,7 @@ class PdfTest(ScriptTest):
             "i = Image.open('p.png').convert('L'); print(i.getpixel((160, round(i.height - 404))))"
         )
         self.assertLess(int(black), 10)
-        self.assertIn("nothing of it was found", self.fails("redact.py", "form.pdf", "x.pdf", "--text", "Nobody"))
+        self.assertIn("no match was found", self.fails("redact.py", "form.pdf", "x.pdf", "--text", "Nobody"))
         self.assertFalse((self.folder / "x.pdf").exists())
         self.fails("redact.py", "form.pdf", "x.pdf", "--pattern", "(")
 
@@ -129,7 +129,7 @@ class PdfTest(ScriptTest):
             "d.text((80, 100), 'Invoice for seven loaves', font=ImageFont.truetype('DejaVuSans.ttf', 48), fill=0)\n"
             "i.save('scan.pdf', resolution=150)"
         )
-        self.assertIn("no table is found", self.fails("tables.py", "scan.pdf"))
+        self.assertIn("no table was found", self.fails("tables.py", "scan.pdf"))
         self.assertIn("4 words", self.ok("ocr.py", "scan.pdf", "ocr.pdf", "--dpi", "200"))
         self.assertIn("Invoice for seven loaves", " ".join(self.text("ocr.pdf").split()))
         self.assertIn("no language xyz", self.fails("ocr.py", "scan.pdf", "x.pdf", "--languages", "xyz"))
@@ -143,7 +143,7 @@ class PdfTest(ScriptTest):
         )
         done = self.run_script("check_pdf.py", "box.pdf")
         self.assertEqual(done.returncode, 1)
-        for part in ("has no sign for U+2713 ✓", "page 2 is empty", "'None' stands in", "no language"):
+        for part in ("has no glyph for U+2713 ✓", "page 2 is empty", "leftover 'None' in", "no language"):
             self.assertIn(part, done.stdout)
 
     def test_hostile_files_are_refused_in_one_line(self) -> None:

@@ -60,11 +60,11 @@ class PptxTest(ScriptTest):
         self.assertEqual(done.returncode, 1)
         for part in (
             "overlap by 100%",
-            "reaches beyond the slide",
+            "extends beyond the slide",
             "pt and has",
             "is set in 11 pt",
             "has a contrast of 1.",
-            "'TODO' stands in",
+            "leftover 'TODO' in",
             "U+F0000",
             "has no description",
             "slide 11: it has no title",

@@ -64,7 +64,7 @@ class SpreadsheetTest(ScriptTest):
         for part in (
             "Sheet!C1: #DIV/0!",
             "constant 1.19",
-            "number kept as text: '12.5'",
+            "number stored as text: '12.5'",
             "column A is too narrow",
             "U+F0000",
         ):

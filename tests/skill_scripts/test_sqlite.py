@@ -67,7 +67,7 @@ class SqliteTest(ScriptTest):
             self.assertIn(part, self.fails("load.py", "w.db", name))
             self.assertFalse((self.folder / "w.db").exists())
         (self.folder / "w.db").write_text("")
-        self.assertIn("it exists", self.fails("load.py", "w.db", "ragged.csv"))
+        self.assertIn("it exists already", self.fails("load.py", "w.db", "ragged.csv"))
 
     def test_a_text_gets_its_figures_from_queries(self) -> None:
         (self.folder / "s.csv").write_text("month,p\n2025-01,0.1\n2025-02,0.2\n2025-03,1234567\n")
@@ -107,7 +107,7 @@ class SqliteTest(ScriptTest):
         for name in ("scripts/chart.py", "assets/house.mplstyle"):
             self.assertEqual((SKILLS / "sqlite" / name).read_text(), (SKILLS / "image" / name).read_text(), name)
 
-    def test_a_file_that_is_no_database_is_refused(self) -> None:
+    def test_a_file_that_is_not_a_database_is_refused(self) -> None:
         (self.folder / "t.md").write_text("{{select 1}}")
         self.assertIn("not a SQLite database", self.fails("fill.py", "t.md", "t.md"))
         self.assertIn("there is no such file", self.fails("fill.py", "none.db", "t.md"))

@@ -160,8 +160,8 @@ class VectorstoreTest(ScriptTest):
         self.assertIn("there is no text", self.fails("index.py", "empty.txt"))
         self.assertIn("there is no such file", self.fails("index.py", "missing.txt"))
         self.assertIn("is not an index", self.fails("search.py", "words"))
-        self.assertIn("must have a word", self.fails("search.py", "?!"))
-        self.assertIn("there is none", self.fails("search.py", "--", "--also", "x"))
+        self.assertIn("must contain a word", self.fails("search.py", "?!"))
+        self.assertIn("needs a question before it", self.fails("search.py", "--", "--also", "x"))
 
     def test_vectors_of_a_service_are_fused_with_words(self) -> None:
         server = HTTPServer(("127.0.0.1", 0), Vehicles)

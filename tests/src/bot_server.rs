@@ -13,7 +13,7 @@ mod method;
 mod pace;
 mod people;
 mod polling;
-mod stage;
+mod state;
 mod webhook;
 
 use std::time::Duration;
@@ -25,8 +25,8 @@ pub use self::chat_log::{SentFile, ShownMessage};
 use self::http::BotHttpServer;
 pub use self::markup::MarkupRun;
 pub use self::people::{Person, PersonMessage};
-use self::stage::BotStage;
-pub use self::stage::CallFault;
+pub use self::state::CallFault;
+use self::state::SharedBotState;
 
 /// The token of the bot.
 pub const TOKEN: &str = "4242:AAtest-token_of-the-bot";
@@ -40,16 +40,16 @@ const TIMEOUT: Duration = Duration::from_secs(180);
 
 /// A server of the Bot API. It runs until it is dropped.
 pub struct BotServer {
-    stage: Data<BotStage>,
+    state: Data<SharedBotState>,
     server: BotHttpServer,
 }
 
 impl BotServer {
     /// Starts the server on a free port of 127.0.0.1, in its own thread.
     pub fn start() -> Self {
-        let stage = Data::new(BotStage::default());
-        let server = BotHttpServer::start(stage.clone());
-        Self { stage, server }
+        let state = Data::new(SharedBotState::default());
+        let server = BotHttpServer::start(state.clone());
+        Self { state, server }
     }
 
     /// The address of the server.
@@ -59,8 +59,8 @@ impl BotServer {
 
     /// Sends a message of a person to the bot. Returns the id of the message.
     pub fn write(&self, message: PersonMessage) -> i64 {
-        let id = self.stage.write(message);
-        self.stage.changed();
+        let id = self.state.write(message);
+        self.state.changed();
         id
     }
 
@@ -70,21 +70,21 @@ impl BotServer {
     ///
     /// If the message has no such button.
     pub fn tap(&self, person: &Person, chat: i64, message: i64, label: &str) -> String {
-        let tap = self.stage.tap(person, chat, message, label);
-        self.stage.changed();
+        let tap = self.state.tap(person, chat, message, label);
+        self.state.changed();
         tap
     }
 
     /// Taps a button that the message does not have, as a misbehaving client can. Returns the id of the tap.
     pub fn tap_with(&self, person: &Person, chat: i64, message: i64, data: &str) -> String {
-        let tap = self.stage.tap_with(person, chat, message, data);
-        self.stage.changed();
+        let tap = self.state.tap_with(person, chat, message, data);
+        self.state.changed();
         tap
     }
 
     /// The current messages of a chat, in order.
     pub fn messages(&self, chat: i64) -> Vec<ShownMessage> {
-        self.stage.lock().chats.messages(chat)
+        self.state.lock().chats.messages(chat)
     }
 
     /// The messages that the bot sent to a chat.
@@ -102,7 +102,7 @@ impl BotServer {
     pub async fn wait_for(&self, chat: i64, is_so: impl Fn(&ShownMessage) -> bool) -> ShownMessage {
         let find = async {
             loop {
-                let changed = self.stage.on_change();
+                let changed = self.state.on_change();
                 if let Some(found) = self.sent(chat).into_iter().find(&is_so) {
                     return found;
                 }
@@ -121,7 +121,7 @@ impl BotServer {
     pub async fn wait_for_call(&self, method: &str, after: usize) -> Value {
         let find = async {
             loop {
-                let changed = self.stage.on_change();
+                let changed = self.state.on_change();
                 if let Some(found) = self.calls(method).get(after) {
                     return found.clone();
                 }
@@ -134,42 +134,42 @@ impl BotServer {
 
     /// The fields of all calls of a method.
     pub fn calls(&self, method: &str) -> Vec<Value> {
-        let stage = self.stage.lock();
-        let calls = stage.calls.iter().filter(|call| call.method == method);
+        let state = self.state.lock();
+        let calls = state.calls.iter().filter(|call| call.method == method);
         calls.map(|call| call.fields.clone()).collect()
     }
 
     /// The recorded violations of Telegram's rules.
     pub fn violations(&self) -> Vec<String> {
-        self.stage.lock().violations.clone()
+        self.state.lock().violations.clone()
     }
 
     /// The number of updates that no request has confirmed.
     pub fn unconfirmed(&self) -> usize {
-        self.stage.lock().updates.len()
+        self.state.lock().updates.len()
     }
 
     /// Makes the next call of the method fail in the given way.
     pub fn fail(&self, method: &'static str, fault: CallFault) {
-        self.stage.lock().faults.push_back((method, fault));
+        self.state.lock().faults.push_back((method, fault));
     }
 
     /// Holds a chat-changing call forever, after letting `call` others pass. The call takes effect first if
     /// `has_effect`.
     pub fn freeze_at(&self, call: usize, has_effect: bool) {
-        self.stage.lock().freeze = Some((call, has_effect));
-        self.stage.lock().is_frozen = false;
+        self.state.lock().freeze = Some((call, has_effect));
+        self.state.lock().is_frozen = false;
     }
 
     /// Whether a call is being held.
     pub fn is_frozen(&self) -> bool {
-        self.stage.lock().is_frozen
+        self.state.lock().is_frozen
     }
 
     /// Stops holding new calls.
     pub fn thaw(&self) {
-        let mut stage = self.stage.lock();
-        stage.freeze = None;
-        stage.is_frozen = false;
+        let mut state = self.state.lock();
+        state.freeze = None;
+        state.is_frozen = false;
     }
 }

@@ -3,6 +3,7 @@
 //! After a run, rules check its history. The seed determines the jobs, the faults and their times, but not the
 //! scheduling of the processes. A run that found a violation may need several repetitions to find it again.
 
+mod accelerated_time;
 mod check;
 mod client;
 mod clock;
@@ -11,15 +12,14 @@ mod delivery;
 mod deployment;
 mod fault;
 mod feed;
-mod haste;
 mod history;
 mod interrupt;
 mod rolling;
 mod schedule;
+mod service;
 mod setup;
 mod upload;
 mod workload;
-mod world;
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -45,9 +45,9 @@ pub use interrupt::{Interruption, interrupt};
 pub use rolling::{Rolled, roll};
 pub use schedule::Schedule;
 use schedule::{APIS, Kind, WORKERS};
+pub use service::{Access, ChaosService};
 pub use setup::Setup;
 use upload::Uploader;
-pub use world::{Access, World};
 
 /// The worker silence in seconds. It is short to keep runs short, but longer than a busy machine delays a heartbeat.
 const SILENCE: u16 = 2;
@@ -66,7 +66,7 @@ pub struct Options {
     /// The number of runs.
     pub runs: u64,
     /// The number of services that run concurrently. Each service plays its runs one after the other.
-    pub worlds: usize,
+    pub services: usize,
     /// The deployment of the services. If `None`, the seed determines it.
     pub deployment: Option<Deployment>,
 }
@@ -135,13 +135,13 @@ struct Played {
 pub async fn run(options: &Options, mut progress: impl FnMut(&Summary)) -> anyhow::Result<Summary> {
     let groups = deployment::groups(options.seed..options.seed + options.runs);
     let groups = Arc::new(Mutex::new(groups));
-    let (sender, mut played) = mpsc::channel(options.worlds.max(1));
+    let (sender, mut played) = mpsc::channel(options.services.max(1));
     // Dropping the set also ends the services that are in the middle of a run.
-    let mut worlds = JoinSet::new();
-    for _ in 0..options.worlds.max(1) {
+    let mut tasks = JoinSet::new();
+    for _ in 0..options.services.max(1) {
         let (options, sender) = (options.clone(), sender.clone());
         let groups = Arc::clone(&groups);
-        worlds.spawn(async move {
+        tasks.spawn(async move {
             let done = play_all(&options, &groups, &sender).await;
             if let Err(error) = done {
                 // The receiver may have been dropped.
@@ -179,21 +179,21 @@ async fn play_all(
             .deployment
             .unwrap_or_else(|| Deployment::of(group.start));
         let deployment = deployment.on_this_machine(&options.setup);
-        let mut world: Option<World> = None;
+        let mut service: Option<ChaosService> = None;
         for seed in group {
             let schedule = Schedule::of(seed).with_deployment(deployment);
             let schedule = match options.setup.wrong_clock {
                 Some(_) => schedule,
                 None => schedule.with_right_clocks(),
             };
-            let mut own = match world.take() {
-                Some(world) => world,
+            let mut own = match service.take() {
+                Some(service) => service,
                 None => begin(&options.setup, deployment).await?,
             };
             let played = play(&mut own, schedule).await;
             let played = played.with_context(|| format!("the run of seed {seed}"))?;
             // A run with violations may leave its service in a bad state, so the next run gets a new service.
-            world = played.report.is_none().then_some(own);
+            service = played.report.is_none().then_some(own);
             if sender.send(Ok(played)).await.is_err() {
                 return Ok(());
             }
@@ -201,32 +201,32 @@ async fn play_all(
     }
 }
 
-async fn begin(setup: &Setup, deployment: Deployment) -> anyhow::Result<World> {
+async fn begin(setup: &Setup, deployment: Deployment) -> anyhow::Result<ChaosService> {
     let setup = Setup {
         silence: Some(SILENCE),
         ..setup.clone()
     };
-    let mut world = World::start(setup, deployment).await?;
+    let mut service = ChaosService::start(setup, deployment).await?;
     for _ in 1..APIS {
-        world.add_api().await?;
+        service.add_api().await?;
     }
-    world.hasten_deliveries();
-    (0..WORKERS).for_each(|place| world.start_worker(place));
-    world.until_workers(WORKERS).await?;
-    Ok(world)
+    service.accelerate_deliveries();
+    (0..WORKERS).for_each(|place| service.start_worker(place));
+    service.until_workers(WORKERS).await?;
+    Ok(service)
 }
 
 /// Plays a schedule in a healthy service and leaves the service healthy.
-async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
+async fn play(service: &mut ChaosService, schedule: Schedule) -> anyhow::Result<Played> {
     let run = format!("run-{}", schedule.seed);
     let keys = (0..schedule.jobs.len()).map(|number| format!("{run}.{number}"));
     let planned: Vec<_> = keys.zip(schedule.jobs.iter().cloned()).collect();
-    workload::script(&world.model, &run, &planned);
-    let conversation = begin_conversation(world, &planned).await?;
+    workload::script(&service.model, &run, &planned);
+    let conversation = begin_conversation(service, &planned).await?;
     let clients: Vec<_> = planned
         .into_iter()
         .map(|(key, plan)| Client {
-            access: world.access(plan.api),
+            access: service.access(plan.api),
             key,
             plan,
             conversation: conversation.clone(),
@@ -234,7 +234,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         })
         .collect();
     let (begun_at, wall_begun_at) = (Instant::now(), Utc::now());
-    let uploaders = Uploader::all(world, &run);
+    let uploaders = Uploader::all(service, &run);
     let living = async {
         let uploading = join_all(uploaders.iter().map(|it| it.live(begun_at)));
         let living = try_join_all(clients.iter().map(|client| client.live(begun_at)));
@@ -244,20 +244,20 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
     let trouble = async {
         for (at, fault) in &schedule.faults {
             sleep_until(begun_at + *at).await;
-            let done = world.inflict(*fault).await;
+            let done = service.inflict(*fault).await;
             if done.with_context(|| format!("{fault:?}"))? {
                 inflicted.push(*fault);
             }
         }
-        world.heal().await
+        service.heal().await
     };
     let lived = timeout(TIMEOUT, async { tokio::try_join!(living, trouble) }).await;
     let is_over = lived.is_ok();
     if let Ok(lived) = lived {
         lived?;
     }
-    world.reset().await?;
-    let mut history = collect::collect(world, &run, &clients).await?;
+    service.reset().await?;
+    let mut history = collect::collect(service, &run, &clients).await?;
     history.span = (wall_begun_at, Utc::now());
     history.lost_files = uploaders.iter().flat_map(Uploader::lost).collect();
     let losses = inflicted.iter().filter(|fault| fault.may_lose_a_worker());
@@ -266,10 +266,10 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
         let fault = "not all clients came to the end of their job in time";
         history.process_violations.push(fault.to_owned());
     }
-    world.forget_later(run);
+    service.forget_later(run);
     let violations = check(&history);
     let report =
-        (!violations.is_empty()).then(|| describe(world, &schedule, &history, &violations));
+        (!violations.is_empty()).then(|| describe(service, &schedule, &history, &violations));
     Ok(Played {
         took: begun_at.elapsed(),
         inflicted,
@@ -280,7 +280,7 @@ async fn play(world: &mut World, schedule: Schedule) -> anyhow::Result<Played> {
 
 /// Creates the conversation of a run if one of its jobs needs it, and returns its id or an empty string.
 async fn begin_conversation(
-    world: &World,
+    service: &ChaosService,
     planned: &[(String, schedule::Planned)],
 ) -> anyhow::Result<String> {
     if !planned
@@ -289,7 +289,7 @@ async fn begin_conversation(
     {
         return Ok(String::new());
     }
-    let request = world
+    let request = service
         .access(0)
         .request(0, reqwest::Method::POST, "/v1/conversations");
     let request = request.json(&serde_json::json!({"agent": "default"}));
@@ -300,12 +300,12 @@ async fn begin_conversation(
 
 /// Writes the report of a run with violations: the schedule, the violations, and the logs of the jobs and processes.
 fn describe(
-    world: &World,
+    service: &ChaosService,
     schedule: &Schedule,
     history: &History,
     violations: &[Violation],
 ) -> String {
-    let mut report = format!("{:?}, {schedule}\n", world.deployment);
+    let mut report = format!("{:?}, {schedule}\n", service.deployment);
     for Violation { key, what } in violations {
         report += &format!(
             "VIOLATION {}: {what}\n",
@@ -326,12 +326,12 @@ fn describe(
         let ids: Vec<_> = job.accepted.iter().map(String::as_str).collect();
         report += &format!(
             "what the processes said of it:\n{}",
-            world.log_lines("worker", &ids)
+            service.log_lines("worker", &ids)
         );
     }
     for called in ["worker", "api"] {
         // A process that exits with an error logs `error: `.
-        let warnings = world.log_lines(called, &["WARN", "ERROR", "error: "]);
+        let warnings = service.log_lines(called, &["WARN", "ERROR", "error: "]);
         report += &format!("\nwarnings of {called}:\n{warnings}");
     }
     report

@@ -31,7 +31,7 @@ mod provider;
 mod reply;
 mod request;
 mod result_image;
-mod stage;
+mod shared_state;
 mod stream;
 mod strict;
 mod watcher;
@@ -49,11 +49,11 @@ use self::http::Server;
 pub use self::provider::Provider;
 pub use self::reply::Reply;
 pub use self::request::Request;
-use self::stage::Stage;
+use self::shared_state::SharedState;
 
 /// The scripted model server. It runs until it is dropped.
 pub struct ModelServer {
-    stage: Data<Stage>,
+    state: Data<SharedState>,
     server: Server,
 }
 
@@ -61,9 +61,9 @@ impl ModelServer {
     /// Starts the server on a free port of 127.0.0.1. It has its own threads, so that tests with different runtimes
     /// can share it.
     pub fn start() -> Self {
-        let stage = Data::new(Stage::default());
-        let server = Server::start(stage.clone());
-        Self { stage, server }
+        let state = Data::new(SharedState::default());
+        let server = Server::start(state.clone());
+        Self { state, server }
     }
 
     /// The value of `ANTHROPIC_BASE_URL`: `http://127.0.0.1:PORT`.
@@ -82,7 +82,7 @@ impl ModelServer {
     ///
     /// If the marker has characters other than letters, digits, `_` and `-`, or has a rule already.
     pub fn script(&self, marker: &str, replies: impl IntoIterator<Item = Reply>) {
-        self.stage.script(marker, replies.into_iter().collect());
+        self.state.script(marker, replies.into_iter().collect());
     }
 
     /// Answers every request marked `#marker` with the result of `rule`. Several jobs may share the marker, even with
@@ -96,7 +96,7 @@ impl ModelServer {
         marker: &str,
         rule: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) {
-        self.stage.add(marker, Script::rule(rule));
+        self.state.add(marker, Script::rule(rule));
     }
 
     /// Like `script_with`, but for the jobs of a conversation. Their requests may begin differently from earlier
@@ -112,32 +112,32 @@ impl ModelServer {
         rule: impl Fn(&Request) -> Reply + Send + Sync + 'static,
     ) {
         self.script_with(marker, rule);
-        self.stage.allow_new_beginning(marker);
+        self.state.allow_new_beginning(marker);
     }
 
     /// Sets the delay of all replies that have no delay of their own.
     pub fn set_delay(&self, delay: Duration) {
-        self.stage.set_delay(delay);
+        self.state.set_delay(delay);
     }
 
     /// The requests marked `#marker`, in order, including rejected ones. Only the latest requests are kept.
     pub fn requests(&self, marker: &str) -> Vec<Request> {
-        self.stage.requests(marker)
+        self.state.requests(marker)
     }
 
     /// Deletes the script and the recorded requests of a marker.
     pub fn forget(&self, marker: &str) {
-        self.stage.forget(marker);
+        self.state.forget(marker);
     }
 
     /// The number of scripted replies that are left; 0 for a rule.
     pub fn remaining(&self, marker: &str) -> usize {
-        self.stage.remaining(marker)
+        self.state.remaining(marker)
     }
 
     /// The violations found in requests, as sentences. Each of these requests was rejected with 400.
     pub fn violations(&self) -> Vec<String> {
-        self.stage.violations()
+        self.state.violations()
     }
 
     /// Waits until a [`Reply::stall`] has sent its first half.
@@ -146,12 +146,12 @@ impl ModelServer {
     ///
     /// If that takes longer than ten seconds.
     pub async fn stalled(&self, marker: &str) {
-        self.stage.watcher(marker).stalled().await;
+        self.state.watcher(marker).stalled().await;
     }
 
     /// Lets the currently stalled replies continue.
     pub fn release(&self, marker: &str) {
-        self.stage.watcher(marker).release();
+        self.state.watcher(marker).release();
     }
 
     /// Waits until a client hangs up before its response is complete, and returns the time of the first hang-up.
@@ -160,11 +160,11 @@ impl ModelServer {
     ///
     /// If that takes longer than ten seconds.
     pub async fn hung_up(&self, marker: &str) -> Instant {
-        self.stage.watcher(marker).hung_up().await
+        self.state.watcher(marker).hung_up().await
     }
 
     /// The times at which clients hung up before their response was complete.
     pub fn hang_ups(&self, marker: &str) -> Vec<Instant> {
-        self.stage.watcher(marker).hang_ups()
+        self.state.watcher(marker).hang_ups()
     }
 }

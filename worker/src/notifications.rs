@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use shared::db::log::Lease;
 use shared::db::run::HeldRun;
-use shared::db::{CANCEL_CHANNEL, Heard, Notification, NotificationReceiver, WORK_CHANNEL};
+use shared::db::{
+    CANCEL_CHANNEL, Notification, NotificationReceiver, ReceivedNotification, WORK_CHANNEL,
+};
 use shared::id::JobId;
 
 /// The jobs that run on this worker, by id.
@@ -97,8 +99,10 @@ pub(crate) async fn listen(
 ) {
     loop {
         match notifications.next().await {
-            Heard::Gap => work.notify_one(),
-            Heard::Notification(notification) => handle(&notification, &work, &running),
+            ReceivedNotification::Gap => work.notify_one(),
+            ReceivedNotification::Notification(notification) => {
+                handle(&notification, &work, &running);
+            }
         }
     }
 }

@@ -98,7 +98,7 @@ fn kind_of(found: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use serde::Deserialize;
-    use shared::whole::Whole;
+    use shared::whole_number::WholeNumber;
 
     use super::*;
 
@@ -115,7 +115,7 @@ mod tests {
     #[expect(dead_code, reason = "read only")]
     struct Inner {
         text: String,
-        number: Option<Whole>,
+        number: Option<WholeNumber>,
     }
 
     #[derive(Deserialize)]

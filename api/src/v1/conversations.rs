@@ -176,7 +176,15 @@ pub(crate) async fn delete_conversation(
             });
         }
         ConversationDeletion::Gone(None) => {}
-        ConversationDeletion::Gone(Some(job)) => assets.workspace_store(job).clear().await?,
+        ConversationDeletion::Gone(Some(job)) => {
+            if let Err(error) = assets.workspace_store(job).clear().await {
+                let error = &error as &dyn std::error::Error;
+                tracing::warn!(
+                    error,
+                    "cannot delete a saved workspace; maintenance will retry"
+                );
+            }
+        }
     }
     Ok(HttpResponse::NoContent().finish())
 }

@@ -27,7 +27,7 @@ pub(crate) use deliveries::{list_job_deliveries, redeliver_of_job};
 pub(crate) use events::list_events;
 pub(crate) use list::list_jobs;
 pub(crate) use request::{
-    CreateJob, HooksRequest, LimitsRequest, MAX_TOKENS, check_external_id, check_metadata,
+    CreateJob, HooksRequest, LimitsRequest, MAX_TOKENS, YEARS, check_external_id, check_metadata,
     check_models, check_output_schema, instant,
 };
 pub(crate) use response::JobResponse;
@@ -51,6 +51,7 @@ use crate::auth::Caller;
 use crate::etag;
 use crate::problem::{ApiError, ErrorCode, Problem};
 use crate::v1::assets::release_blobs;
+use crate::v1::skills;
 
 /// Returns a job.
 ///
@@ -122,7 +123,7 @@ pub(crate) async fn delete_job(
     transaction.commit().await?;
     release_blobs(&pool, &assets, blobs).await;
     if let Some(skill) = ended.own_skill {
-        db::skill::release(&pool, &assets, Some((caller.tenant, &skill))).await?;
+        skills::release_versions(&pool, &assets, caller.tenant, &skill).await;
     }
     Ok(HttpResponse::NoContent().finish())
 }

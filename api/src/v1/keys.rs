@@ -71,7 +71,7 @@ pub(crate) async fn create_key(
     if scopes.is_empty() {
         errors.push(FieldError::new(
             "/scopes",
-            "name at least one of: jobs, admin",
+            "name at least one of: jobs, admin, metrics",
         ));
     }
     let tenant_id = tenant_id.unwrap_or(admin.tenant);

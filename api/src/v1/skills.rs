@@ -19,6 +19,7 @@ use shared::asset::AssetStore;
 use shared::db::job::Needs;
 use shared::db::skill::StoredSkill;
 use shared::db::{self, Pool};
+use shared::id::TenantId;
 use shared::skill::{Catalog, Network, Skill, SkillError, is_name};
 use utoipa::IntoParams;
 
@@ -234,6 +235,23 @@ pub(crate) async fn delete_skill(
     if !is_name(&name) || !db::skill::delete(&**pool, caller.tenant, &name).await? {
         return Err(ApiError::NotFound("skill of your own"));
     }
-    db::skill::release(&pool, &assets, Some((caller.tenant, &name))).await?;
+    release_versions(&pool, &assets, caller.tenant, &name).await;
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// Deletes the versions of a skill that are not needed any more. An error is only logged, because maintenance does the
+/// same.
+pub(crate) async fn release_versions(
+    pool: &Pool,
+    assets: &AssetStore,
+    tenant: TenantId,
+    name: &str,
+) {
+    if let Err(error) = db::skill::release(pool, assets, Some((tenant, name))).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(
+            error,
+            "cannot delete old versions of a skill; maintenance will retry"
+        );
+    }
 }

@@ -2,7 +2,7 @@
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
-use chrono::{Days, NaiveDate};
+use chrono::{Datelike, Days, NaiveDate};
 use serde::Deserialize;
 use shared::db::{self, Pool};
 use shared::usage::{UsageGroup, UsageGrouping};
@@ -12,6 +12,7 @@ use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
 use crate::query::Query;
+use crate::v1::jobs::YEARS;
 
 type UsageGroupPage = Page<UsageGroup>;
 
@@ -58,6 +59,12 @@ pub(crate) async fn list_usage(
         limit,
         cursor,
     } = query.into_inner();
+    for (name, day) in [("from", from), ("to", to)] {
+        if day.is_some_and(|day| !YEARS.contains(&day.year())) {
+            let detail = format!("`{name}` must have a year of four digits");
+            return Err(ApiError::Malformed(detail));
+        }
+    }
     let limit = cursor::limit(limit)?;
     // The cursor is an offset, because the sort order has no key for a cursor.
     let offset: u32 = cursor::parse(cursor.as_deref())?.unwrap_or_default();

@@ -17,7 +17,7 @@ const RESULT: &str = concat!(
 
 /// The minimum work that is done for a job.
 #[derive(Clone, Copy)]
-pub(super) enum Least {
+pub(super) enum MinimumWork {
     /// Claim and commit, then delete, insert a result and commit. Any queue needs this.
     Queue,
     /// The same, but a claim also reads the request, and each job leaves a result that can be found by its id and two
@@ -25,7 +25,7 @@ pub(super) enum Least {
     QueueWithLog,
 }
 
-impl Least {
+impl MinimumWork {
     fn claim(self) -> &'static str {
         match self {
             Self::Queue => {
@@ -107,21 +107,21 @@ impl Least {
 }
 
 /// Creates tables with the jobs of the queue and with only the indexes that this minimum needs.
-pub(super) async fn prepare(pool: &Pool, least: Least) -> anyhow::Result<()> {
-    for statement in least.tables() {
+pub(super) async fn prepare(pool: &Pool, work_kind: MinimumWork) -> anyhow::Result<()> {
+    for statement in work_kind.tables() {
         sqlx::query(*statement).execute(pool).await?;
     }
     Ok(())
 }
 
 /// Runs two workers that claim and end jobs until none are left.
-pub(super) async fn work(pool: &Pool, least: Least) -> anyhow::Result<()> {
+pub(super) async fn work(pool: &Pool, work_kind: MinimumWork) -> anyhow::Result<()> {
     let mut workers = JoinSet::new();
     for _ in 0..WORKERS {
         let mut connection = pool.acquire().await?;
         workers.spawn(async move {
             loop {
-                let claimed: Vec<(Uuid, Option<String>)> = sqlx::query_as(least.claim())
+                let claimed: Vec<(Uuid, Option<String>)> = sqlx::query_as(work_kind.claim())
                     .bind(BATCH)
                     .bind(Uuid::nil())
                     .fetch_all(&mut connection)
@@ -130,7 +130,7 @@ pub(super) async fn work(pool: &Pool, least: Least) -> anyhow::Result<()> {
                     return anyhow::Ok(());
                 }
                 let ids: Vec<Uuid> = claimed.into_iter().map(|(id, _)| id).collect();
-                sqlx::query(least.end())
+                sqlx::query(work_kind.end())
                     .bind(&ids)
                     .bind(RESULT)
                     .execute(&mut connection)

@@ -65,7 +65,7 @@ pub(crate) struct UpdateTenantOptions {
     /// The maximum cost per month in dollars, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_cost_usd: Option<Value>,
-    /// The maximum number of queued jobs, or `none`
+    /// The maximum number of unfinished jobs, or `none`
     #[arg(long, value_name = "NUMBER", value_parser = parse_limit)]
     max_queued: Option<Value>,
     /// The maximum number of submitted jobs per minute, or `none`

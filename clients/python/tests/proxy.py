@@ -25,7 +25,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Response:
     """A response of the proxy. The service does not receive the request."""
 
     status: str
@@ -33,11 +33,11 @@ class Answer:
     body: bytes = b""
 
 
-def refusal(status: str, headers: str = "") -> Answer:
+def refusal(status: str, headers: str = "") -> Response:
     """Returns a problem document with the code `test`."""
     problem = {"type": "/docs/errors/test", "title": "Test", "status": int(status[:3]), "code": "test"}
     more = {"detail": "a test", "request_id": None, "retryable": True}
-    return Answer(status, f"Content-Type: application/problem+json\r\n{headers}", json.dumps(problem | more).encode())
+    return Response(status, f"Content-Type: application/problem+json\r\n{headers}", json.dumps(problem | more).encode())
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Rewrite:
 
 
 @dataclass(frozen=True)
-class LoseAnswer:
+class LoseResponse:
     """A request that the service handles, but whose response is lost."""
 
 
@@ -60,7 +60,7 @@ class Request:
     at: float = field(default_factory=time.monotonic)
 
 
-Fault: TypeAlias = Cut | Answer | Rewrite | LoseAnswer
+Fault: TypeAlias = Cut | Response | Rewrite | LoseResponse
 
 
 class Proxy(ThreadingTCPServer):
@@ -110,7 +110,7 @@ class Connection(StreamRequestHandler):
         try:
             request = self.read_request()
             if request:
-                self.answer(request, self.server.fault_of(request))
+                self.respond(request, self.server.fault_of(request))
         except OSError:
             # The client or the service has closed the connection.
             pass
@@ -124,8 +124,8 @@ class Connection(StreamRequestHandler):
         body = self.rfile.read(int(headers.get("content-length", 0)))
         return Request(line.strip(), headers, body) if line else None
 
-    def answer(self, request: Request, fault: Fault | None) -> None:
-        if isinstance(fault, Answer):
+    def respond(self, request: Request, fault: Fault | None) -> None:
+        if isinstance(fault, Response):
             head = f"HTTP/1.1 {fault.status}\r\nConnection: close\r\nContent-Length: {len(fault.body)}\r\n"
             self.wfile.write(f"{head}{fault.headers}\r\n".encode() + fault.body)
             return
@@ -133,19 +133,19 @@ class Connection(StreamRequestHandler):
             # A response to HTTP/1.0 is not chunked, so it can end cleanly after any byte.
             is_framed = isinstance(fault, Cut) and fault.how == "truncated"
             send(service, request, "HTTP/1.1" if is_framed else "HTTP/1.0")
-            answer = service.makefile("rb")
-            if isinstance(fault, LoseAnswer):
+            response = service.makefile("rb")
+            if isinstance(fault, LoseResponse):
                 HTTPResponse(service).begin()
                 return
             lines = []
-            while (header := answer.readline()) != b"\r\n":
+            while (header := response.readline()) != b"\r\n":
                 if not header.lower().startswith(b"connection:"):
                     lines.append(header.replace(b"HTTP/1.0", b"HTTP/1.1"))
             self.wfile.write(b"".join(lines) + b"Connection: close\r\n\r\n")
             if isinstance(fault, Rewrite):
-                self.wfile.write(fault.change(answer.read()))
+                self.wfile.write(fault.change(response.read()))
             else:
-                self.forward(answer.read1, fault)
+                self.forward(response.read1, fault)
 
     def forward(self, read: Callable[[int], bytes], cut: Cut | None) -> None:
         left = cut.after if cut else None

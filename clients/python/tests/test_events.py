@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from conftest import Connect, Disturb
 from jobs import HELLO
-from proxy import Answer, Cut, refusal
+from proxy import Cut, Response, refusal
 
 from skillet_client import ApiError, Client, FeedEvent, StreamError, TenantEvent
 
@@ -100,7 +100,7 @@ def test_the_stream_may_end_anywhere(connect: Connect, disturb: Disturb, recorde
 
 
 @pytest.mark.parametrize("how", ["clean", "truncated", "reset", "silent"])
-def test_a_cut_stream_is_taken_up_again(how: How, connect: Connect, disturb: Disturb) -> None:
+def test_a_cut_stream_is_resumed(how: How, connect: Connect, disturb: Disturb) -> None:
     proxy = disturb("/stream", Cut(0, how), Cut(300, how), Cut(500, how))
     client, metadata = connect(proxy.url, silence=0.5), {"batch": str(uuid4())}
     events = client.events(metadata=metadata)
@@ -142,20 +142,20 @@ def test_a_refusal_ends_the_stream(status: str, connect: Connect, disturb: Distu
     assert len(proxy.requests) == 2
 
 
-def test_a_cursor_of_before_a_restore_is_expired(connect: Connect, recorded: Recorded) -> None:
+def test_a_cursor_from_before_a_restore_is_expired(connect: Connect, recorded: Recorded) -> None:
     _, _, position = base64.urlsafe_b64decode(recorded.start + "==").partition(b".")
     expired = base64.urlsafe_b64encode(b"9." + position).decode().rstrip("=")
     with pytest.raises(ApiError, match="410 cursor_expired"):
         next(connect().events(after=expired))
 
 
-def test_a_page_that_is_no_event_stream_ends_it(connect: Connect, disturb: Disturb) -> None:
-    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
+def test_a_response_that_is_not_an_event_stream_ends_the_stream(connect: Connect, disturb: Disturb) -> None:
+    proxy = disturb("/stream", Response("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
     with pytest.raises(StreamError, match="text/html"):
         next(connect(proxy.url).events())
 
 
-def test_retry_after_is_honoured(connect: Connect, disturb: Disturb, recorded: Recorded) -> None:
+def test_retry_after_is_respected(connect: Connect, disturb: Disturb, recorded: Recorded) -> None:
     proxy = disturb("/stream", refusal("429 Too Many Requests", "Retry-After: 2\r\n"), refusal("503 Unavailable"))
     assert take(recorded.stream(connect(proxy.url)), len(recorded.events)) == recorded.events
     limited, busy, _ = (request.at for request in proxy.requests)
@@ -169,7 +169,7 @@ def frame(event: FeedEvent, number: int) -> str:
 def test_a_milestone_of_a_newer_service_is_passed_on(connect: Connect, disturb: Disturb, recorded: Recorded) -> None:
     frames = "".join(frame(event, number) for number, event in enumerate(recorded.events))
     body = frames.replace("job.started", "job.paused").replace('"running"', '"resting"').encode()
-    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/event-stream\r\n", body))
+    proxy = disturb("/stream", Response("200 OK", "Content-Type: text/event-stream\r\n", body))
     taken = take(recorded.stream(connect(proxy.url)), len(recorded.events))
     assert kinds(taken) == ["job.queued", "job.paused", "job.completed"] * 2
     assert str(taken[1].status) == "resting"
@@ -177,10 +177,10 @@ def test_a_milestone_of_a_newer_service_is_passed_on(connect: Connect, disturb: 
 
 
 @pytest.mark.parametrize("data", ["{'seq'", "{}"])
-def test_what_is_no_event_counts_as_a_lost_connection(
+def test_invalid_data_counts_as_a_lost_connection(
     data: str, connect: Connect, disturb: Disturb, recorded: Recorded
 ) -> None:
     body = f"id: 1\nevent: job.queued\ndata: {data}\n\n".encode()
-    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/event-stream\r\n", body))
+    proxy = disturb("/stream", Response("200 OK", "Content-Type: text/event-stream\r\n", body))
     assert take(recorded.stream(connect(proxy.url)), len(recorded.events)) == recorded.events
     assert len(proxy.requests) == 2

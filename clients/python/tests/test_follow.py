@@ -6,7 +6,7 @@ from typing import Literal
 import pytest
 from conftest import Connect, Disturb
 from jobs import HELLO, assert_complete, ended_job, log
-from proxy import Answer, Cut, Rewrite, refusal
+from proxy import Cut, Response, Rewrite, refusal
 
 from skillet_client import ApiError, StreamError, UnknownEvent
 from skillet_client.generated.models import JobCompletedEvent
@@ -49,7 +49,7 @@ def test_a_stream_may_end_anywhere(connect: Connect, disturb: Disturb) -> None:
 
 
 @pytest.mark.parametrize("how", ["clean", "truncated", "reset", "silent"])
-def test_a_cut_stream_is_taken_up_again(how: How, connect: Connect, disturb: Disturb) -> None:
+def test_a_cut_stream_is_resumed(how: How, connect: Connect, disturb: Disturb) -> None:
     proxy = disturb("/stream", Cut(0, how), Cut(700, how))
     client = connect(proxy.url, silence=0.5)
     job = client.submit("```bash\nsleep 1; echo hello\n```", skill="shell", model="script/bash")
@@ -82,8 +82,8 @@ def test_a_refusal_ends_following(status: str, connect: Connect, disturb: Distur
     assert len(proxy.requests) == 2
 
 
-def test_a_page_that_is_no_event_stream_ends_following(connect: Connect, disturb: Disturb) -> None:
-    proxy = disturb("/stream", Answer("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
+def test_a_response_that_is_not_an_event_stream_ends_following(connect: Connect, disturb: Disturb) -> None:
+    proxy = disturb("/stream", Response("200 OK", "Content-Type: text/html\r\n", b"<h1>Welcome</h1>"))
     job = ended_job(connect())
     with pytest.raises(StreamError, match="text/html"):
         log(connect(proxy.url), job)
@@ -98,9 +98,9 @@ def test_refusals_of_the_service_end_following(connect: Connect) -> None:
         list(connect().follow("job_01kay6zz9qe7dtmsm0czapts40"))
 
 
-def test_retry_after_is_honoured(connect: Connect, disturb: Disturb) -> None:
+def test_retry_after_is_respected(connect: Connect, disturb: Disturb) -> None:
     limited = refusal("429 Too Many Requests", "Retry-After: 2\r\n")
-    proxy = disturb("/stream", Cut(700), limited, Answer("503 Service Unavailable", body=b"<h1>busy</h1>"))
+    proxy = disturb("/stream", Cut(700), limited, Response("503 Service Unavailable", body=b"<h1>busy</h1>"))
     client = connect(proxy.url)
     job = ended_job(connect())
     assert_complete(log(client, job), log(connect(), job))
@@ -122,14 +122,14 @@ def test_live_text_can_be_left_out(connect: Connect) -> None:
 @pytest.mark.parametrize(
     "fault",
     [
-        Answer("200 OK"),
+        Response("200 OK"),
         Rewrite(lambda body: body.replace(b'"seq"', b"'seq'")),
         Rewrite(lambda body: body.replace(b'"seq"', b'"req"')),
     ],
     ids=["empty", "no JSON", "no event"],
 )
-def test_what_is_no_event_counts_as_a_lost_connection(
-    fault: Answer | Rewrite, connect: Connect, disturb: Disturb
+def test_invalid_data_counts_as_a_lost_connection(
+    fault: Response | Rewrite, connect: Connect, disturb: Disturb
 ) -> None:
     proxy = disturb("/stream", fault)
     job = ended_job(connect())

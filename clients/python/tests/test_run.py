@@ -10,7 +10,7 @@ import attrs
 import pytest
 from conftest import Connect, Disturb, Service
 from jobs import HELLO
-from proxy import Answer, Cut, LoseAnswer, refusal
+from proxy import Cut, LoseResponse, Response, refusal
 
 from skillet_client import ApiError, Asset, Hooks, Job, JobFailed, JobOptions, LimitsRequest
 from skillet_client.generated.api.jobs import list_jobs
@@ -64,8 +64,8 @@ def test_the_options_are_those_of_the_document() -> None:
 
 
 @pytest.mark.usefixtures("no_pauses")
-def test_a_lost_answer_makes_no_second_job(connect: Connect, disturb: Disturb) -> None:
-    proxy = disturb("POST /v1/jobs ", LoseAnswer(), LoseAnswer(), Answer("503 Service Unavailable"))
+def test_a_lost_response_creates_no_second_job(connect: Connect, disturb: Disturb) -> None:
+    proxy = disturb("POST /v1/jobs ", LoseResponse(), LoseResponse(), Response("503 Service Unavailable"))
     client = connect(proxy.url)
     external_id = f"lost-{time.time_ns()}"
     job = client.run(HELLO, skill="shell", model="script/bash", external_id=external_id)
@@ -77,7 +77,7 @@ def test_a_lost_answer_makes_no_second_job(connect: Connect, disturb: Disturb) -
     assert [found.id for found in page.data] == [job.id]
 
 
-def test_a_key_of_the_caller_outlives_the_process(connect: Connect) -> None:
+def test_an_idempotency_key_of_the_caller_works_across_clients(connect: Connect) -> None:
     key = f"order-{time.time_ns()}"
     jobs = [connect().submit(HELLO, skill="shell", model="script/bash", idempotency_key=key) for _ in range(2)]
     assert jobs[0].id == jobs[1].id
@@ -93,7 +93,7 @@ print(Client().submit(prompt, skill="shell", model="script/bash", external_id=ke
 """
 
 
-def test_a_process_that_is_killed_before_the_answer_makes_one_job(
+def test_a_process_that_is_killed_before_the_response_creates_one_job(
     connect: Connect, disturb: Disturb, service: Service
 ) -> None:
     client, key = connect(), f"killed-{time.time_ns()}"
@@ -114,14 +114,14 @@ def test_a_process_that_is_killed_before_the_answer_makes_one_job(
     assert jobs() == [again.stdout.strip()]
 
 
-def test_two_calls_make_two_jobs(connect: Connect) -> None:
+def test_two_calls_create_two_jobs(connect: Connect) -> None:
     client = connect()
     jobs = [client.submit(HELLO, skill="shell", model="script/bash") for _ in range(2)]
     assert jobs[0].id != jobs[1].id
 
 
 def test_a_failed_job_is_raised(connect: Connect) -> None:
-    with pytest.raises(JobFailed, match="is failed: timeout: ") as raised:
+    with pytest.raises(JobFailed, match="ended with status failed: timeout: ") as raised:
         connect().run("```bash\nsleep 60\n```", skill="shell", model="script/bash", limits={"timeout_seconds": 1})
     job = raised.value.job
     assert isinstance(job, Job)
@@ -131,7 +131,7 @@ def test_a_failed_job_is_raised(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize(("answer", "text"), [("approve", "ran"), ("deny", "Step 1 of 1 failed.")])
-def test_approvals_are_answered(answer: str, text: str, connect: Connect) -> None:
+def test_approvals_are_resolved(answer: str, text: str, connect: Connect) -> None:
     client = connect()
     job = client.submit("```bash\necho ran\n```", skill="shell", model="script/bash", hooks={"confirm": ["*"]})
     for event in client.follow(job):
@@ -155,7 +155,7 @@ def test_a_refused_request_names_the_field(connect: Connect) -> None:
     assert "/prompt" in str(raised.value)
 
 
-def test_a_busy_service_is_asked_again(connect: Connect, disturb: Disturb) -> None:
+def test_a_request_to_a_busy_service_is_retried(connect: Connect, disturb: Disturb) -> None:
     proxy = disturb("POST /v1/jobs ", refusal("429 Too Many Requests", "Retry-After: 1\r\n"))
     job = connect(proxy.url).submit(HELLO, skill="shell", model="script/bash")
     first, second = proxy.requests
@@ -163,7 +163,7 @@ def test_a_busy_service_is_asked_again(connect: Connect, disturb: Disturb) -> No
     assert second.at - first.at >= 1
 
 
-def test_nobody_waits_for_a_service_that_is_busy_for_days(connect: Connect, disturb: Disturb) -> None:
+def test_a_long_retry_after_is_an_error(connect: Connect, disturb: Disturb) -> None:
     proxy = disturb("POST /v1/jobs ", refusal("429 Too Many Requests", "Retry-After: 86400\r\n"))
     with pytest.raises(ApiError) as raised:
         connect(proxy.url).submit(HELLO, skill="shell", model="script/bash")
@@ -172,22 +172,22 @@ def test_nobody_waits_for_a_service_that_is_busy_for_days(connect: Connect, dist
 
 @pytest.mark.usefixtures("no_pauses")
 def test_a_call_gives_up(connect: Connect, disturb: Disturb) -> None:
-    proxy = disturb("POST /v1/jobs ", *[Answer("502 Bad Gateway", body=b"<h1>Bad</h1>")] * 20)
+    proxy = disturb("POST /v1/jobs ", *[Response("502 Bad Gateway", body=b"<h1>Bad</h1>")] * 20)
     with pytest.raises(ApiError, match="does not come from a Skillet service"):
         connect(proxy.url).submit(HELLO, skill="shell", model="script/bash")
     assert len(proxy.requests) == 6
 
 
-def test_an_address_that_is_none_is_refused(connect: Connect) -> None:
+def test_an_invalid_url_or_key_is_rejected(connect: Connect) -> None:
     with pytest.raises(ValueError, match="SKILLET_URL"):
         connect("localhost:8420")
     with pytest.raises(ValueError, match="SKILLET_API_KEY"):
         connect(key="sk_\n")
 
 
-def test_a_lost_answer_to_an_approval_is_no_conflict(connect: Connect, disturb: Disturb) -> None:
+def test_a_lost_response_to_an_approval_is_no_conflict(connect: Connect, disturb: Disturb) -> None:
     client = connect()
-    disturbed = connect(disturb("POST /v1/approvals/", LoseAnswer()).url)
+    disturbed = connect(disturb("POST /v1/approvals/", LoseResponse()).url)
     job = client.submit(HELLO, skill="shell", model="script/bash", hooks={"confirm": ["*"]})
     for event in client.follow(job):
         if isinstance(event, ApprovalRequestedEvent):

@@ -72,7 +72,7 @@ def first_line(text: str | None) -> str:
     return (text or "").partition("\n")[0]
 
 
-def test_the_transcript_is_that_of_all_clients(connect: Connect, tmp_path: Path) -> None:
+def test_the_transcript_is_the_same_in_all_clients(connect: Connect, tmp_path: Path) -> None:
     script = read_shared("scenario.json")
     scenario = Scenario(connect(), script)
     scenario.play(tmp_path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 from conftest import Connect, Disturb
-from proxy import Answer, Cut, Rewrite, refusal
+from proxy import Cut, Response, Rewrite, refusal
 
 from skillet_client import ApiError, ChecksumError
 
@@ -36,7 +36,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
-def test_a_file_comes_back(connect: Connect, tmp_path: Path) -> None:
+def test_a_file_is_uploaded_and_downloaded(connect: Connect, tmp_path: Path) -> None:
     client = connect()
     source = tmp_path / "brötchen 🥖.csv"
     source.write_bytes(bytes(range(256)) * 1000)
@@ -53,7 +53,7 @@ def test_a_file_comes_back(connect: Connect, tmp_path: Path) -> None:
         assert saved.read_bytes() == source.read_bytes()
 
 
-def test_an_empty_file_comes_back(connect: Connect, tmp_path: Path) -> None:
+def test_an_empty_file_is_uploaded_and_downloaded(connect: Connect, tmp_path: Path) -> None:
     client = connect()
     assert client.download(client.upload(("empty.txt", b"")), tmp_path).read_bytes() == b""
 
@@ -65,12 +65,12 @@ def test_an_empty_file_comes_back(connect: Connect, tmp_path: Path) -> None:
         (Cut(70_000), httpx.RemoteProtocolError),
         (Cut(70_000, "reset"), httpx.ReadError),
         (refusal("410 Gone"), ApiError),
-        (Answer("503 Service Unavailable"), ApiError),
+        (Response("503 Service Unavailable"), ApiError),
     ],
     ids=["changed", "cut", "reset", "gone", "busy"],
 )
-def test_a_file_is_complete_or_as_it_was(
-    fault: Cut | Answer | Rewrite, error: type[Exception], connect: Connect, disturb: Disturb, tmp_path: Path
+def test_a_failed_download_does_not_change_the_file(
+    fault: Cut | Response | Rewrite, error: type[Exception], connect: Connect, disturb: Disturb, tmp_path: Path
 ) -> None:
     asset = connect().upload(("a.bin", b"a" * 200_000))
     target = tmp_path / "a.bin"
@@ -84,9 +84,9 @@ def test_a_file_is_complete_or_as_it_was(
 def test_a_redirect_to_a_bucket_is_followed_without_the_key(connect: Connect, disturb: Disturb, tmp_path: Path) -> None:
     content = b"a" * 1000
     asset = connect().upload(("a.bin", content))
-    bucket = disturb("/bucket", Answer("200 OK", body=content))
+    bucket = disturb("/bucket", Response("200 OK", body=content))
     location = f"Location: {bucket.url}/bucket/a.bin?signature=1\r\n"
-    service = disturb("/content", Answer("307 Temporary Redirect", location))
+    service = disturb("/content", Response("307 Temporary Redirect", location))
     assert connect(service.url).download(asset, tmp_path).read_bytes() == content
     [request] = bucket.requests
     assert "authorization" not in {name.lower() for name in request.headers}

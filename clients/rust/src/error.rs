@@ -32,8 +32,8 @@ pub enum Error {
         #[source]
         cause: reqwest::Error,
     },
-    /// The service did not respond in time.
-    #[error("{url} did not answer within {} s", .waited.as_secs())]
+    /// The service sent no data in time.
+    #[error("{url} sent no data for {} s", .waited.as_secs())]
     Timeout {
         /// The URL of the service.
         url: String,
@@ -51,7 +51,7 @@ pub enum Error {
     Answer(#[source] serde_json::Error),
     /// The response is not an event stream, for example an HTML page of a proxy.
     #[error(
-        "the answer is not an event stream but `{0}`: check the URL, and that no proxy answers instead of the service"
+        "the response is not an event stream but `{0}`: check the URL, and that no proxy responds instead of the service"
     )]
     NotAnEventStream(String),
     /// The job failed or was cancelled.

@@ -22,7 +22,7 @@ export type Connection = ReturnType<typeof connect>;
 /** Creates a connection. `api` retries requests that are safe to repeat. `send` sends a request once. */
 export function connect(options: ConnectionOptions) {
   const { url: baseUrl = "", apiKey } = { ...defaults, ...options };
-  if (!/^https?:\/\/./.test(baseUrl)) throw new TypeError("url (SKILLET_URL): it must begin with http:// or https://");
+  if (!/^https?:\/\/./.test(baseUrl)) throw new TypeError("url (or SKILLET_URL) must begin with http:// or https://");
   const timing = { ...DEFAULT_TIMING, ...options.timing };
   const send = options.fetch ?? ((request) => fetch(request));
   const api = createClient<paths>({

@@ -30,5 +30,5 @@ async function* chunks({ api }: Connection, asset: Asset, signal?: AbortSignal) 
 }
 
 function check({ name, sha256 }: Asset, actual: string): void {
-  if (actual !== sha256) throw new ChecksumError(`${name} arrived with SHA-256 ${actual}, not ${sha256}`);
+  if (actual !== sha256) throw new ChecksumError(`the download of ${name} has SHA-256 ${actual}, not ${sha256}`);
 }

@@ -18,7 +18,7 @@ export class ApiError extends Error {
     const isProblem = typeof body === "object" && body !== null && "code" in body && "detail" in body;
     const problem = isProblem ? (body as Problem) : undefined;
     const fields = problem?.errors?.map(({ pointer, detail }) => `\n  ${pointer}: ${detail}`) ?? [];
-    super((problem?.detail ?? `the service answered with status ${response.status}`) + fields.join(""));
+    super((problem?.detail ?? `the service responded with status ${response.status}`) + fields.join(""));
     this.status = response.status;
     this.code = problem?.code;
     this.problem = problem;
@@ -45,8 +45,8 @@ export class StreamError extends Error {
   override readonly name = "StreamError";
 
   constructor(contentType: string) {
-    const remedy = "check the URL, and that no proxy answers instead of the service";
-    super(`the answer is not an event stream but ${contentType}: ${remedy}`);
+    const remedy = "check the URL, and that no proxy responds instead of the service";
+    super(`the response is not an event stream but ${contentType}: ${remedy}`);
   }
 }
 

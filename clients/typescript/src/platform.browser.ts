@@ -8,7 +8,7 @@ export async function openFile(_path: string): Promise<never> {
 }
 
 export async function saveFile(): Promise<never> {
-  throw new TypeError("a path works only in Node.js: leave it out, and use the Blob that is returned");
+  throw new TypeError("a path works only in Node.js: omit it and use the returned Blob");
 }
 
 /** Sends a form and reports the number of bytes sent so far. */

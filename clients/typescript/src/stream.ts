@@ -30,7 +30,7 @@ export async function* readStream<T>({ send, timing }: Connection, signal: Abort
       if (answer.response.status === 204) return;
       const type = answer.response.headers.get("content-type");
       // A response without a content type has an incomplete head.
-      if (!body || type === null) throw new TypeError("the answer has no content");
+      if (!body || type === null) throw new TypeError("the response has no content");
       if (!type.startsWith("text/event-stream")) throw new StreamError(type);
       for await (const message of messages(body, attempt)) {
         const event = source.receive(message);

@@ -23,7 +23,7 @@ export async function verifyWebhook(
   };
   const sentAt = /^\d+$/.test(header("timestamp")) ? Number(header("timestamp")) : NaN;
   if (!(Math.abs(now.getTime() / 1000 - sentAt) <= toleranceSeconds))
-    throw new WebhookError("the time of the webhook is too far from now");
+    throw new WebhookError(`the timestamp of the webhook is not within ${toleranceSeconds} seconds of now`);
   const content = typeof body === "string" ? body : new TextDecoder().decode(body);
   const signed = new TextEncoder().encode(`${header("id")}.${header("timestamp")}.${content}`);
   const keys = await Promise.all([secrets].flat().map(importKey));
@@ -33,7 +33,7 @@ export async function verifyWebhook(
     const isRight = (key: CryptoKey) => crypto.subtle.verify("HMAC", key, decode(signature), signed);
     if ((await Promise.all(keys.map(isRight))).includes(true)) return JSON.parse(content);
   }
-  throw new WebhookError("no signature of the webhook is right");
+  throw new WebhookError("no signature matches the body and the secret");
 }
 
 async function importKey(secret: string): Promise<CryptoKey> {
@@ -41,7 +41,7 @@ async function importKey(secret: string): Promise<CryptoKey> {
     const algorithm = { name: "HMAC", hash: "SHA-256" };
     return await crypto.subtle.importKey("raw", decode(secret.replace(/^whsec_/, "")), algorithm, false, ["verify"]);
   } catch (cause) {
-    throw new TypeError("secret: it must be whsec_ and Base64", { cause });
+    throw new TypeError("the secret must be `whsec_` followed by Base64", { cause });
   }
 }
 

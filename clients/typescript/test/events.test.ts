@@ -58,7 +58,7 @@ async function collect(events: AsyncIterable<TenantEvent>, count = whole.length)
     cursors.push(cursor);
     if (event && found.push(event) === count) break;
   }
-  assert.equal(new Set(cursors).size, cursors.length, "no cursor comes twice");
+  assert.equal(new Set(cursors).size, cursors.length, "each cursor is unique");
   return { found, cursors };
 }
 
@@ -75,7 +75,7 @@ for (const [kind, step, parallel, timing] of [
   ["reset", 19, 10, QUICK],
   ["silence", 131, 100, { ...QUICK, silenceMs: 8000 }],
 ] as const) {
-  test(`${kind} after every ${step}th byte: all milestones come, and nothing comes twice`, async () => {
+  test(`${kind} after every ${step}th byte: each milestone arrives exactly once`, async () => {
     const proxy = await startProxy(({ count, number }) => (count === 1 ? { kind, after: number } : undefined));
     closers.push(proxy.close);
     const numbers = Array.from({ length: Math.ceil(bytes / step) }, (_, index) => index * step);
@@ -90,7 +90,7 @@ for (const [kind, step, parallel, timing] of [
   });
 }
 
-test("without a cursor the stream begins now, and a lost connection goes on from there", async () => {
+test("without a cursor the stream starts now, and continues from there after a lost connection", async () => {
   const batch = randomUUID();
   const fault = (count: number): Fault | undefined =>
     count < 8 ? { kind: "close", after: 100 + 180 * count } : undefined;
@@ -124,7 +124,7 @@ test("filters are combined", async () => {
 });
 
 for (const status of [400, 401, 403, 404, 410]) {
-  test(`${status} ends it with an error`, async () => {
+  test(`status ${status} ends the stream with an error`, async () => {
     const { events, proxy } = await through((count) =>
       count === 1 ? { kind: "close", after: 0 } : { kind: "answer", status },
     );
@@ -133,7 +133,7 @@ for (const status of [400, 401, 403, 404, 410]) {
   });
 }
 
-test("a cursor that is too old is the service's problem", async () => {
+test("an expired cursor is an ApiError", async () => {
   // The same position, as a cursor from before a database restore.
   const [, ...position] = Buffer.from(start, "base64url").toString().split(".");
   const expired = Buffer.from(["9", ...position].join(".")).toString("base64url");
@@ -141,7 +141,7 @@ test("a cursor that is too old is the service's problem", async () => {
   await assert.rejects(collect(events), (error) => error instanceof ApiError && error.code === "cursor_expired");
 });
 
-test("Retry-After is honoured, and a page of a gateway ends it", async () => {
+test("Retry-After is respected, and an HTML page of a gateway ends the stream", async () => {
   const busy: Fault = { kind: "answer", status: 503, headers: { "retry-after": "1" } };
   const waiting = await through((count) => (count === 1 ? busy : undefined));
   const begun = performance.now();
@@ -151,7 +151,7 @@ test("Retry-After is honoured, and a page of a gateway ends it", async () => {
   await assert.rejects(collect((await through(() => page)).events), StreamError);
 });
 
-test("a milestone of a later version is passed on as it came", async () => {
+test("a milestone of an unknown type is passed on unchanged", async () => {
   const old = "job.started";
   const body = whole.map((event, index) => `id: ${index}\nevent: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`);
   const stream = body.join("").replaceAll(old, "job.paused");
@@ -161,7 +161,7 @@ test("a milestone of a later version is passed on as it came", async () => {
   assert.deepEqual((await collect(events)).found, expected);
 });
 
-test("a signal ends it", async () => {
+test("a signal ends the stream", async () => {
   const reason = new Error("enough");
   const stop = new AbortController();
   const events = client().events({ signal: stop.signal, metadata: { batch: randomUUID() } });

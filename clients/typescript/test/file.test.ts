@@ -39,7 +39,7 @@ async function transfer(bytes: number): Promise<Transfer> {
   return result;
 }
 
-test("80 MB go up and down in little memory, with progress", async () => {
+test("80 MB are uploaded and downloaded with little memory, with progress", async () => {
   const small = await transfer(100_000);
   const large = await transfer(80_000_000);
   assert(large.grows && large.last === 80_000_000, JSON.stringify(large));
@@ -71,7 +71,7 @@ test("a redirect to a bucket is followed without the key", async () => {
   }
 });
 
-test("names, empty files and bytes come back as they were", async () => {
+test("names and content are unchanged, also those of empty files", async () => {
   const skillet = client();
   for (const [name, content] of [
     ["Brötchen 🥖.csv", "rye,3\n"],
@@ -97,7 +97,7 @@ test("a job starts from files: a path, a File, and data", async () => {
   assert.equal(job.text, "one\ntwo\nthree");
 });
 
-test("content that is cut or changed never gets its name, and what was there stays", async () => {
+test("an incomplete or changed download does not replace the existing file", async () => {
   const asset = await client().upload(new File(["x".repeat(100_000)], "x.txt"));
   const path = join(folder, "kept", "x.txt");
   await mkdir(join(folder, "kept"));
@@ -117,7 +117,7 @@ test("content that is cut or changed never gets its name, and what was there sta
   assert.equal((await readFile(path)).length, 100_000);
 });
 
-test("an upload is repeated while the service is away", async () => {
+test("an upload is retried while the service is unavailable", async () => {
   const faults = ["lost", "answer"] as const;
   const proxy = await startProxy(({ count }) => {
     const kind = faults[count - 1];

@@ -35,7 +35,7 @@ for (const [kind, step, parallel, timing] of [
   ["reset", 19, 10, QUICK],
   ["silence", 131, 100, IMPATIENT],
 ] as const) {
-  test(`${kind} after every ${step}th byte: the log is complete, and nothing comes twice`, async () => {
+  test(`${kind} after every ${step}th byte: each event arrives exactly once`, async () => {
     const proxy = await startProxy(({ count, number }) => (count === 1 ? { kind, after: number } : undefined));
     closers.push(proxy.close);
     const numbers = Array.from({ length: Math.ceil(bytes / step) }, (_, index) => index * step);
@@ -50,7 +50,7 @@ for (const [kind, step, parallel, timing] of [
   });
 }
 
-test("a job that runs is followed over many connections", async () => {
+test("a running job is followed over many connections", async () => {
   const { id } = await client().submit(shell("for i in 1 2 3 4 5 6; do echo $i; sleep 0.2; done"));
   // The last event is the largest. The limit grows so that this event arrives in the end.
   const fault = (count: number): Fault => ({ kind: count % 2 ? "close" : "reset", after: 400 * count });
@@ -59,7 +59,7 @@ test("a job that runs is followed over many connections", async () => {
   assert(proxy.requests.length > 3, `${proxy.requests}`);
 });
 
-test("a connection is made again after the last event", async () => {
+test("a new connection continues after the last event", async () => {
   const { events, proxy } = await through((count) => (count === 1 ? { kind: "close", after: bytes - 10 } : undefined));
   await collect(events);
   const path = `GET /v1/jobs/${job}/stream?deltas=true`;
@@ -69,7 +69,7 @@ test("a connection is made again after the last event", async () => {
   assert.deepEqual(new Set(again), new Set([`${path} ${whole.length - 1}`]));
 });
 
-test("204 ends it at once", async () => {
+test("status 204 ends the stream", async () => {
   const proxy = await startProxy(() => undefined);
   closers.push(proxy.close);
   const events = await collect(client({ url: proxy.url }).follow(job, { after: whole.length }));
@@ -78,21 +78,21 @@ test("204 ends it at once", async () => {
 });
 
 for (const status of [400, 401, 403, 404, 410]) {
-  test(`${status} ends it with an error`, async () => {
+  test(`status ${status} ends the stream with an error`, async () => {
     const { events, proxy } = await through(() => ({ kind: "answer", status }));
     await assert.rejects(collect(events), (error) => error instanceof ApiError && error.status === status);
     assert.equal(proxy.requests.length, 1);
   });
 }
 
-test("a wrong key and an unknown job are the service's problems", async () => {
+test("a wrong key and an unknown job are ApiErrors", async () => {
   const refused = collect(client({ apiKey: "sk_wrong" }).follow(job));
   await assert.rejects(refused, { name: "ApiError", status: 401 });
   const missing = collect(client().follow(job.replace(/.{8}$/, "00000000")));
   await assert.rejects(missing, (error) => error instanceof ApiError && error.code === "not_found");
 });
 
-test("Retry-After is honoured, however often", async () => {
+test("Retry-After is respected each time", async () => {
   const headers = { "retry-after": "1" };
   const { events, proxy } = await through((count) => {
     if (count <= 2) return { kind: "answer", status: count === 1 ? 429 : 503, headers };
@@ -104,7 +104,7 @@ test("Retry-After is honoured, however often", async () => {
   assert.equal(proxy.requests.length, 3);
 });
 
-test("the pauses double to their maximum, and an event resets them", async () => {
+test("the delays double up to the maximum, and an event resets them", async () => {
   const times: number[] = [];
   const timing = { firstDelayMs: 20, maxDelayMs: 1280 };
   const fault = (count: number): Fault | undefined => {
@@ -121,7 +121,7 @@ test("the pauses double to their maximum, and an event resets them", async () =>
   assert(pauses[7]! < 2560 && pauses[8]! < 1280, `${pauses}`);
 });
 
-test("an event of a later version is passed on as it came", async () => {
+test("an event of an unknown type is passed on unchanged", async () => {
   const edit = (text: string) => text.replaceAll("tool.output", "future.event");
   const { events } = await through(() => ({ kind: "edit", edit }));
   const expected = JSON.parse(edit(JSON.stringify(whole))) as JobEvent[];
@@ -129,20 +129,20 @@ test("an event of a later version is passed on as it came", async () => {
   assert.deepEqual(await collect(events), expected);
 });
 
-test("an empty answer is no end", async () => {
+test("an empty response does not end the stream", async () => {
   const empty: Fault = { kind: "answer", status: 200, headers: { "content-length": "0" } };
   const { events } = await through((count) => (count === 1 ? empty : undefined));
   assert.deepEqual(await collect(events), whole);
 });
 
-test("a page of a gateway ends it with an error", async () => {
+test("an HTML page of a gateway ends the stream with an error", async () => {
   const page: Fault = { kind: "answer", status: 200, headers: { "content-type": "text/html" }, body: "<p>Welcome" };
   const { events, proxy } = await through(() => page);
   await assert.rejects(collect(events), (error) => error instanceof StreamError && /text\/html/.test(error.message));
   assert.equal(proxy.requests.length, 1);
 });
 
-test("a signal ends it: in a stream, in a pause, and before", async () => {
+test("a signal ends the stream: while it is open, during a delay, and before the start", async () => {
   const { id } = await client().submit(shell("sleep 30"));
   const reason = new Error("enough");
   const stop = new AbortController();

@@ -15,7 +15,7 @@ function submit(url: string, key: string): ChildProcess {
   return spawn(process.execPath, [program, key], { env, stdio: ["ignore", "pipe", "inherit"] });
 }
 
-test("a program that is killed before the answer makes one job when it is started again", async () => {
+test("a program that is killed before the response creates only one job when it is restarted", async () => {
   const key = randomUUID();
   const proxy = await startProxy(() => ({ kind: "silence", after: 0 }));
   const killed = submit(proxy.url, key);

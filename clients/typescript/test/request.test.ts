@@ -18,7 +18,7 @@ async function through(plan: Plan) {
 
 const answer = (status: number, headers: Record<string, string> = {}): Fault => ({ kind: "answer", status, headers });
 
-test("a connection that is lost between creation and answer makes one job", async () => {
+test("a connection that is lost before the response creates only one job", async () => {
   const { proxy, skillet } = await through(({ count }) => (count <= 2 ? { kind: "lost" } : undefined));
   const external_id = randomUUID();
   const job = await skillet.submit({ ...shell("true"), external_id });
@@ -30,14 +30,14 @@ test("a connection that is lost between creation and answer makes one job", asyn
   );
 });
 
-test("a key of the caller's own makes one job of two programs", async () => {
+test("two submissions with the same idempotency key create one job", async () => {
   const idempotencyKey = randomUUID();
   const first = await client().submit(shell("true"), { idempotencyKey });
   const second = await client().submit(shell("true"), { idempotencyKey });
   assert.equal(first.id, second.id);
 });
 
-test("429 with Retry-After, and 503, are tried again", async () => {
+test("429 with Retry-After and 503 are retried", async () => {
   const faults = [answer(429, { "retry-after": "1" }), answer(503), answer(502)];
   const { proxy, skillet } = await through(({ count }) => faults[count - 1]);
   const begun = performance.now();
@@ -46,7 +46,7 @@ test("429 with Retry-After, and 503, are tried again", async () => {
   assert.equal(proxy.requests.length, 4);
 });
 
-test("a request is given up after six attempts, or if the pause is too long", async () => {
+test("a request fails after six attempts, or if Retry-After is too long", async () => {
   const { proxy, skillet } = await through(() => answer(503));
   await assert.rejects(skillet.submit(shell("true")), { name: "ApiError", status: 503 });
   assert.equal(proxy.requests.length, 6);
@@ -55,14 +55,14 @@ test("a request is given up after six attempts, or if the pause is too long", as
   assert.equal(busy.proxy.requests.length, 1);
 });
 
-test("a request that creates without a key is not repeated", async () => {
+test("a create request without an idempotency key is not retried", async () => {
   const { proxy, skillet } = await through(() => ({ kind: "lost" }));
   const body = { agent: "default" };
   await assert.rejects(skillet.api.POST("/v1/conversations", { body }), TypeError);
   assert.equal(proxy.requests.length, 1);
 });
 
-test("a refusal names the field", async () => {
+test("a validation error names the field", async () => {
   await assert.rejects(client().submit({ ...shell("true"), prompt: "" }), (error) => {
     assert(error instanceof ApiError);
     assert.deepEqual([error.status, error.code], [422, "invalid_request"]);
@@ -71,7 +71,7 @@ test("a refusal names the field", async () => {
   });
 });
 
-test("an answer to an approval may be lost; another answer is a conflict", async () => {
+test("a decision is retried after a lost response, and a different decision is a conflict", async () => {
   const { skillet } = await through(({ method, path, count }) =>
     method === "POST" && path.startsWith("/v1/approvals/") && count === 1 ? { kind: "lost" } : undefined,
   );
@@ -84,7 +84,7 @@ test("an answer to an approval may be lost; another answer is a conflict", async
   }
 });
 
-test("a job that is cancelled is an error that has the job", async () => {
+test("a cancelled job is an error with the job", async () => {
   const skillet = client();
   const external_id = randomUUID();
   const cancelled = skillet.run(
@@ -101,7 +101,7 @@ test("a job that is cancelled is an error that has the job", async () => {
   await assert.rejects(cancelled, (error) => error instanceof JobFailed && error.job.status === "cancelled");
 });
 
-test("a service that is not there, and a URL that is none", async () => {
+test("an unreachable service and an invalid URL are TypeErrors", async () => {
   const nobody = client({ url: "http://127.0.0.1:1", timing: QUICK });
   await assert.rejects(nobody.submit(shell("true")), TypeError);
   assert.throws(() => client({ url: "127.0.0.1:8420" }), /must begin with http/);

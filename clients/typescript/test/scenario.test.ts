@@ -9,7 +9,7 @@ import { test } from "node:test";
 import { JobFailed, type JobEvent } from "skillet-client";
 import { client, scenario } from "./service.js";
 
-test("the transcript is that of every client", async () => {
+test("the transcript is the same as that of the other clients", async () => {
   const skillet = client();
   const lines: string[] = [];
   const write = (event: JobEvent) => {

@@ -44,7 +44,7 @@ function describe(event: JobEvent): string {
   }
 }
 
-test("each event has its own data, and a later one is told apart", () => {
+test("the type of an event determines its data, and unknown types are recognized", () => {
   const base = { seq: 1, at: "2026-01-01T00:00:00Z", attempt: 1 };
   assert.equal(describe({ ...base, type: "message.delta", data: { text: "Hi" } }), "Hi");
   assert.equal(describe(JSON.parse('{"seq":2,"type":"future.event"}') as JobEvent), "later: future.event");

@@ -17,7 +17,7 @@ interface Vector {
 }
 
 const vectors = JSON.parse(readFileSync(new URL("../webhook.json", ROOT), "utf8")) as Vector[];
-const MESSAGES = { header: /no header/, time: /too far from now/, signature: /no signature/ };
+const MESSAGES = { header: /no header/, time: /not within 300 seconds/, signature: /no signature/ };
 
 for (const { name, now, secrets, headers, body, error } of vectors) {
   test(name, async () => {
@@ -29,7 +29,7 @@ for (const { name, now, secrets, headers, body, error } of vectors) {
   });
 }
 
-test("one secret, the clock, and another tolerance", async () => {
+test("a single secret, the current time, and a different tolerance", async () => {
   const key = randomBytes(32);
   const secret = `whsec_${key.toString("base64")}`;
   const webhook = (secondsAgo: number) => {
@@ -46,7 +46,7 @@ test("one secret, the clock, and another tolerance", async () => {
   assert.deepEqual(await verifyWebhook("{}", webhook(400), secret, { toleranceSeconds: 500 }), {});
 });
 
-test("a secret that is malformed is an error of the program", async () => {
+test("a malformed secret is a TypeError", async () => {
   for (const secret of ["", "whsec_", "whsec_%"]) {
     const { headers, body, now } = vectors[0]!;
     await assert.rejects(verifyWebhook(body, headers, secret, { now: new Date(now * 1000) }), TypeError);

@@ -48,7 +48,7 @@ export function CallView({ call }: { call: Call }) {
         <div class="call-body">
           <ToolInput input={call.input} />
           {call.output && <Terminal text={printed(call.output)} />}
-          {call.isTruncated && <p class="fine">The output was longer and has been cut off.</p>}
+          {call.isTruncated && <p class="fine">The output is truncated.</p>}
         </div>
       )}
     </div>
@@ -81,8 +81,8 @@ export function ApprovalCard({ id, expiresAt, input, onAnswered }: ApprovalCardP
       {reason !== undefined && (
         <input
           class="control"
-          aria-label="Reason, which the model receives"
-          placeholder="Reason, which the model receives"
+          aria-label="Reason (sent to the model)"
+          placeholder="Reason (sent to the model)"
           value={reason}
           onInput={(event) => setReason(event.currentTarget.value)}
           ref={(element) => element?.focus()}
@@ -111,7 +111,7 @@ function Answer({ approval: { status, by, reason } }: { approval: CallApproval }
   return (
     <p class={`answer is-${status}`}>
       <Icon name={icon} />
-      {status === "pending" ? "Waits for an approval" : words(status)}
+      {status === "pending" ? "Waiting for approval" : words(status)}
       {by && ` by ${by}`}
       {reason && `: ${reason}`}
     </p>

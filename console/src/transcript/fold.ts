@@ -66,19 +66,22 @@ function noteOf(event: KnownEvent): Note | undefined {
     case "log":
       return note(event.data.message, event.data.level === "warning" ? "warning" : "quiet");
     case "asset.rejected":
-      return note(`${event.data.path} was not accepted as an output: ${words(event.data.reason)}`, "warning");
+      return note(`${event.data.path} cannot be an output: ${words(event.data.reason)}`, "warning");
     case "conversation.compacted":
       return note("Earlier messages were summarised to fit the model's context.");
     case "job.retrying":
-      return note(`The attempt ended (${words(event.data.cause)}) and is repeated: ${event.data.message}`, "warning");
+      return note(`A retry follows (${words(event.data.cause)}): ${event.data.message}`, "warning");
     case "job.waiting":
-      return note("Waits for an approval. The worker is free for other jobs meanwhile.");
+      return note("Waiting for approval. The job uses no worker in the meantime.");
     default:
       return undefined;
   }
 }
 
-/** Changes the open turn, or starts a new turn. */
+/**
+ * Changes the open turn, or starts a new turn. Events do not name their turn. In the log, all deltas of a turn come
+ * before its `message.completed`, so a delta after it belongs to the next turn.
+ */
 function withOpenTurn(items: Item[], { seq, at }: KnownEvent, change: (turn: Turn) => Turn): Item[] {
   const last = items.findLastIndex((item) => item.kind === "turn" || item.kind === "attempt");
   const item = items[last];

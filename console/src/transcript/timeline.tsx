@@ -34,7 +34,7 @@ export function Timeline({ events, job, isOver }: { events: JobEvent[]; job: str
             checked={skipsWaiting}
             onChange={({ currentTarget }) => setSkipsWaiting(currentTarget.checked)}
           />
-          Leave out waiting
+          Hide waiting
         </label>
       </div>
       <div class="scale" aria-hidden="true">

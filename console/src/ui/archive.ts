@@ -34,7 +34,7 @@ export async function listZip(size: number, read: ReadRange): Promise<Listing> {
   const view = new DataView(tail.buffer, tail.byteOffset, tail.byteLength);
   let end = tail.length - 22;
   while (end >= 0 && view.getUint32(end, true) !== 0x06054b50) end--;
-  if (end < 0) throw new Error("The file is no ZIP archive.");
+  if (end < 0) throw new Error("The file is not a ZIP archive.");
   const [length, from] = [view.getUint32(end + 12, true), view.getUint32(end + 16, true)];
   const to = Math.min(from + length, from + MAX_DIRECTORY_BYTES, size);
   const directory = from >= tailAt ? tail.subarray(from - tailAt, to - tailAt) : await read(from, to);
@@ -69,7 +69,7 @@ export async function listTar(stream: ReadableStream<Uint8Array>): Promise<Listi
     for (;;) {
       const header = await source.take(BLOCK_BYTES);
       if (!header || header[0] === 0) return { entries, isWhole: header !== undefined };
-      if (textOf(header.subarray(257, 262)) !== "ustar") throw new Error("The file is no TAR archive.");
+      if (textOf(header.subarray(257, 262)) !== "ustar") throw new Error("The file is not a TAR archive.");
       if (entries.length >= MAX_ENTRIES) return { entries, isWhole: false };
       const size = parseInt(textOf(header.subarray(124, 136)), 8) || 0;
       const padded = Math.ceil(size / BLOCK_BYTES) * BLOCK_BYTES;

@@ -102,7 +102,7 @@ export function JsonField({ label, hint, error, rows = 3, value, set }: JsonFiel
       set(next.trim() === "" ? null : JSON.parse(next));
       setMistake(undefined);
     } catch (failure) {
-      setMistake(`This is not JSON: ${failure instanceof Error ? failure.message : String(failure)}`);
+      setMistake(`Invalid JSON: ${failure instanceof Error ? failure.message : String(failure)}`);
     }
   };
   return (

@@ -25,7 +25,7 @@ export function Preview({ asset }: { asset: Asset }) {
     return (
       <figure class="preview is-model">
         <iframe src={viewAddress(asset)} title={name} sandbox="allow-scripts" />
-        <figcaption>Made by a model. It reaches no network and none of your data.</figcaption>
+        <figcaption>Made by a model. It has no access to the network or your data.</figcaption>
       </figure>
     );
   }
@@ -54,7 +54,7 @@ function ImagePreview({ url, name }: { url: string; name: string }) {
 function NoPreview({ asset }: { asset: Asset }) {
   return (
     <div class="preview is-none">
-      <p>No preview of this type.</p>
+      <p>No preview for this type.</p>
       <p class="fine">
         {asset.content_type} · {bytes(asset.size)}
       </p>

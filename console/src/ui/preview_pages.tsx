@@ -69,7 +69,7 @@ function NoPages({ pages }: { pages: Schemas["AssetPages"] | undefined }) {
       ) : (
         <p class="row">
           <Icon name="run" spin />
-          Its pages appear here after the job.
+          The pages appear here after the job ends.
         </p>
       )}
     </div>

@@ -9,7 +9,7 @@ import { type Above, Page } from "./page.js";
 export function ProblemBox({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error === undefined || error === null) return null;
   const problem = error instanceof ApiError ? error.problem : undefined;
-  const text = problem?.detail ?? (error instanceof TypeError ? "The service does not answer." : String(error));
+  const text = problem?.detail ?? (error instanceof TypeError ? "The service does not respond." : String(error));
   return (
     <div class="problem" role="alert">
       <Icon name="warning" />

@@ -20,7 +20,7 @@ export function SchemaTable({ schema }: { schema: Record<string, unknown> }) {
       <CodeBlock text={JSON.stringify(schema, null, 2)} language="json" />
     </details>
   );
-  if (properties.length === 0) return schema["type"] === "object" ? <p class="fine">It has none.</p> : source;
+  if (properties.length === 0) return schema["type"] === "object" ? <p class="fine">None.</p> : source;
   return (
     <>
       <Table

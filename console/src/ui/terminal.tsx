@@ -17,7 +17,7 @@ export function Terminal({ text }: { text: string }) {
     <div class="code terminal">
       {isLong && (
         <button class="button small" onClick={() => setWhole(true)}>
-          Show {bytes(text.length - MAX_SHOWN)} before
+          Show {bytes(text.length - MAX_SHOWN)} more
         </button>
       )}
       <pre tabIndex={0}>{coloured(shown)}</pre>

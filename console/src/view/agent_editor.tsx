@@ -19,10 +19,10 @@ const NEW: Settings = { soul: "You are a careful assistant.", tools: ["shell.exe
 const LIMITS: Record<Limit, string> = {
   timeout_seconds: "Time limit in seconds",
   max_iterations: "Turns",
-  max_tokens: "Tokens of an answer",
-  max_total_tokens: "Tokens in total",
+  max_tokens: "Tokens per reply",
+  max_total_tokens: "Total tokens",
   max_cost_usd: "Cost in dollars",
-  approval_timeout_seconds: "Seconds to wait for an approval",
+  approval_timeout_seconds: "Approval timeout in seconds",
 };
 
 export function AgentEditor({ agent }: { agent: Agent | null }) {
@@ -59,14 +59,14 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
       {!agent && <TextField label="Name" value={name} set={setName} required />}
       <LongTextField
         label="Soul"
-        hint="What the model is told of itself and its work."
+        hint="The identity of the agent, at the start of the system prompt."
         error={errorAt("/soul")}
         value={body.soul}
         set={(soul) => change({ soul })}
       />
       <LongTextField
         label="Instructions"
-        hint="How it works, after the tools. Markdown."
+        hint="How the agent works. Markdown, after the tools in the system prompt."
         rows={3}
         error={errorAt("/instructions")}
         value={body.instructions ?? ""}
@@ -78,14 +78,14 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
         error={errorAt("/model")}
       />
       <h2>Tools and access</h2>
-      {list("tools", "Tools", "Names with commas, such as shell.exec.")}
+      {list("tools", "Tools", "Names separated by commas, such as shell.exec.")}
       <div class="two">
-        {list("skills", "Skills", "Skills whose instructions it can read.")}
-        {list("secrets", "Secrets", "A name with ? at its end is optional.")}
+        {list("skills", "Skills", "Skills whose instructions the agent can read.")}
+        {list("secrets", "Secrets", "A name that ends with ? is optional.")}
       </div>
       <TextField
         label="Network"
-        hint="none, public, or hosts with spaces between them."
+        hint="none, public, or hosts separated by spaces."
         error={errorAt("/network")}
         placeholder="none"
         value={body.network ?? ""}
@@ -99,9 +99,9 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
       />
       <h2>Hooks</h2>
       <div class="three">
-        {hook("confirm", "Need approval")}
-        {hook("log", "Are logged in full")}
-        {hook("silent", "Are logged without input")}
+        {hook("confirm", "Require approval")}
+        {hook("log", "Log in full")}
+        {hook("silent", "Log without input")}
       </div>
       <h2>Limits</h2>
       <div class="three">
@@ -118,8 +118,8 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
         ))}
       </div>
       <JsonField
-        label="Schema of the result"
-        hint="A JSON Schema, for jobs that have none of their own."
+        label="Result schema"
+        hint="A JSON Schema for jobs without their own."
         error={errorAt("/output_schema")}
         value={body.output_schema}
         set={(value) => change({ output_schema: value as Record<string, never> | null })}

@@ -21,7 +21,7 @@ export function AgentsPage() {
   return (
     <ListPage
       title="Agents"
-      about="A soul, tools and limits that jobs and conversations use."
+      about="Reusable settings of jobs and conversations: soul, tools and limits."
       actions={button}
       resource={useAgents()}
       keyOf={({ name }) => name}
@@ -99,7 +99,7 @@ function AgentActions({ agent }: { agent: Agent }) {
       {agent.version > 0 && (
         <DeleteButton
           question={`Delete the agent ${agent.name}?`}
-          consequence="Jobs that have been submitted keep it."
+          consequence="Submitted jobs keep it."
           action={() => call(api.DELETE("/v1/agents/{name}", { params }))}
           then={ABOVE.href}
         />

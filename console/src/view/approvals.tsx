@@ -19,13 +19,13 @@ export function ApprovalsPage() {
     allPages((query) => call(api.GET("/v1/approvals", { params: { query: { status: "pending", ...query } } })));
   const resource = useResource("approvals", load, { on: isAboutApprovals });
   return (
-    <Page title="Approvals" about="Tool calls that a job may only make when a person allows them.">
+    <Page title="Approvals" about="Tool calls that wait for a person to approve or deny them.">
       <Loaded resource={resource}>
         {(pending) =>
           pending.length === 0 ? (
-            <Empty icon="approvals" title="Nothing waits for you">
+            <Empty icon="approvals" title="No pending approvals">
               <p>
-                A job asks before it calls a tool that its <code>hooks.confirm</code> names.
+                A job asks for approval before it calls a tool in its <code>hooks.confirm</code>.
               </p>
             </Empty>
           ) : (
@@ -39,7 +39,7 @@ export function ApprovalsPage() {
                       <JobLink id={it.job_id} />
                       <span class="tag">{it.tool}</span>
                       <span class="fine is-pushed">
-                        asked <Time at={it.requested_at} />
+                        requested <Time at={it.requested_at} />
                       </span>
                     </header>
                     <ApprovalCard

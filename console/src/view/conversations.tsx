@@ -30,7 +30,7 @@ export function ConversationsPage() {
   return (
     <ListPage
       title="Conversations"
-      about="A history and files that several jobs of an agent continue."
+      about="Jobs of an agent that share messages and files."
       actions={button}
       resource={resource}
       keyOf={({ id }) => id}
@@ -72,7 +72,7 @@ export function ConversationPage() {
           }
           actions={
             <a class="button" href={`/console/jobs?conversation_id=${id}`}>
-              Its jobs
+              Show jobs
             </a>
           }
         >
@@ -80,7 +80,7 @@ export function ConversationPage() {
             {conversation.messages.data.map(({ job_id, seq, said }) => (
               <Message key={`${job_id}${seq}`} said={said} job={job_id} />
             ))}
-            {conversation.messages.data.length === 0 && <p class="fine">Nothing has been said yet.</p>}
+            {conversation.messages.data.length === 0 && <p class="fine">No messages yet.</p>}
             <Composer conversation={id} agent={conversation.agent} sent={resource.reload} />
           </div>
         </Page>
@@ -98,7 +98,7 @@ function Message({ said, job }: { said: MessageContent; job: string }) {
   if (said.role === "tool") {
     return (
       <details class="said">
-        <summary>Output of a tool · {said.outcome}</summary>
+        <summary>Tool output · {said.outcome}</summary>
         <Terminal text={printed(said.output)} />
       </details>
     );

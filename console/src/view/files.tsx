@@ -33,7 +33,7 @@ export function FileInputs({ files, kinds }: FileInputsProps) {
   const add = async (file: File) => {
     const id = ++last;
     files.value = [...files.value, { id, name: file.name, size: file.size, sent: 0 }];
-    if (!isTaken(file, kinds)) return change(id, { error: `The skill takes only: ${kinds?.join(", ")}` });
+    if (!isTaken(file, kinds)) return change(id, { error: `The skill accepts only: ${kinds?.join(", ")}` });
     try {
       const asset = await client.upload(file, { onProgress: ({ sent }) => change(id, { sent }) });
       change(id, { input: { asset_id: asset.id }, sent: file.size });

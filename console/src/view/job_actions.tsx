@@ -60,7 +60,7 @@ export function Actions({ job, reload }: { job: Job; reload: () => Promise<void>
         </button>
       )}
       {isShown && (
-        <Dialog title="The same job as code" isWide close={() => setShown(false)}>
+        <Dialog title="This job as code" isWide close={() => setShown(false)}>
           <Snippets job={job.id} />
         </Dialog>
       )}

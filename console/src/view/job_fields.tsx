@@ -75,7 +75,7 @@ export function JobFields({ draft, errorAt, startsNow = true }: JobFieldsProps) 
           <optgroup label="Skills">
             {skills.map(({ name, available }) => (
               <option key={name} value={`skill:${name}`}>
-                {available ? name : `${name} (not runnable now)`}
+                {available ? name : `${name} (unavailable)`}
               </option>
             ))}
           </optgroup>

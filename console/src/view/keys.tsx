@@ -33,8 +33,8 @@ export function KeysPage() {
   const revoke = async ({ id, name: of }: Schemas["ApiKey"]) => {
     const isOwn = id === me.value?.key.id;
     const text = isOwn
-      ? "You are signed in with it, and will be signed out."
-      : "Programs that use it are refused at once.";
+      ? "You are signed in with this key and will be signed out."
+      : "Programs that use it lose access immediately.";
     if (!(await confirm(`Revoke ${of}?`, text, "Revoke"))) return;
     const isDone = await attempt(
       () => call(api.DELETE("/v1/keys/{key_id}", { params: { path: { key_id: id } } })),

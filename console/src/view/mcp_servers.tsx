@@ -68,13 +68,13 @@ function ServerFields({ server, set }: { server: Server; set: (server: Server) =
               value={isProgram ? "program" : "address"}
               onChange={({ currentTarget }) => switchTo(currentTarget.value)}
             >
-              <option value="address">Address</option>
+              <option value="address">URL</option>
               <option value="program">Program in the sandbox</option>
             </select>
           </label>
         </div>
         <NumberField
-          label="Seconds of a call"
+          label="Call timeout in seconds"
           value={server.timeout_seconds}
           placeholder="60"
           set={(timeout_seconds) => change({ timeout_seconds })}
@@ -83,17 +83,17 @@ function ServerFields({ server, set }: { server: Server; set: (server: Server) =
       {isProgram ? (
         <ListField
           label="Command"
-          hint="The program and its arguments, one a line."
+          hint="The program and its arguments, one per line."
           isLines
           value={server.command}
           placeholder="python3"
           set={(command) => change({ command })}
         />
       ) : (
-        <TextField label="Address" type="url" value={server.url ?? ""} set={(url) => change({ url })} required />
+        <TextField label="URL" type="url" value={server.url ?? ""} set={(url) => change({ url })} required />
       )}
       <ListField
-        label="Its tools"
+        label="Allowed tools"
         value={server.tools}
         placeholder="all"
         set={(tools) => change({ tools: tools.length > 0 ? tools : null })}
@@ -126,6 +126,6 @@ function PairsField({ label, value, set }: PairsFieldProps) {
     const pairs = next.split("\n").map((line) => line.split(/=(.*)/s, 2).map((part) => part.trim()));
     set(Object.fromEntries(pairs.filter(([name]) => name).map(([name = "", its = ""]) => [name, its])));
   };
-  const hint = "NAME=value, one a line. {{secret:NAME}} stands for a secret of the agent.";
+  const hint = "NAME=value, one per line. {{secret:NAME}} inserts a secret of the agent.";
   return <LongTextField label={label} hint={hint} class="control is-code" rows={2} value={text} set={change} />;
 }

@@ -27,8 +27,8 @@ export function ModelField({ value, set, error }: ModelFieldProps) {
   const models = useResource("models", load).data.value?.data ?? [];
   const hint = (
     <>
-      The model <code>script/bash</code> runs the commands in the prompt and needs no key. After a comma, name models
-      for when a provider is out of reach.
+      The model <code>script/bash</code> runs the commands in the prompt and needs no key. Separate fallback models with
+      commas.
     </>
   );
   return (
@@ -38,7 +38,7 @@ export function ModelField({ value, set, error }: ModelFieldProps) {
         error={error}
         hint={hint}
         list="models"
-        placeholder={models.find((it) => it.default)?.name ?? "of the service"}
+        placeholder={models.find((it) => it.default)?.name ?? "default of the service"}
         value={text}
         set={(next) => {
           setText(next);

@@ -32,14 +32,14 @@ export function MoreFields({ job, change, errorAt, startsNow }: MoreFieldsProps)
         <TextField
           label="Title"
           error={errorAt("/title")}
-          hint="The first line of the prompt if empty."
+          hint="If empty, the first line of the prompt."
           value={job.title ?? ""}
           set={(title) => change({ title: title || null })}
         />
         <ListField
           label="Tools that need approval"
           error={errorAt("/hooks")}
-          hint="Names with commas, such as shell.exec. Each call waits for a person."
+          hint="Names separated by commas, such as shell.exec. Each call waits for approval."
           value={job.hooks?.confirm}
           set={(confirm) => change({ hooks: { ...job.hooks, confirm } })}
         />
@@ -58,22 +58,22 @@ export function MoreFields({ job, change, errorAt, startsNow }: MoreFieldsProps)
           <TextField
             label="Start at"
             error={errorAt("/run_at")}
-            hint="Local time. Now if empty."
+            hint="Local time. If empty, now."
             type="datetime-local"
             value={toLocal(job.run_at)}
             set={(text) => change({ run_at: fromLocal(text) })}
           />
         )}
         <JsonField
-          label="Schema of the result"
-          hint="A JSON Schema. The job then returns data of that form."
+          label="Result schema"
+          hint="A JSON Schema. The job returns data that matches it."
           error={errorAt("/output_schema")}
           value={job.output_schema}
           set={(value) => change({ output_schema: value as Record<string, never> | null })}
         />
         <JsonField
           label="Metadata"
-          hint="A JSON object, which lists can be filtered by."
+          hint="A JSON object. Job lists can be filtered by it."
           error={errorAt("/metadata")}
           value={job.metadata}
           set={(value) => change({ metadata: (value ?? {}) as Record<string, never> })}

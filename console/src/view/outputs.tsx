@@ -28,7 +28,7 @@ export function Outputs({ job, log, opened, openFile }: OutputsProps) {
       <h2>Outputs{outputs.length > 1 && <span class="tab-count">{outputs.length}</span>}</h2>
       {result !== undefined && result !== null && <JsonTree value={result} />}
       {!current && (
-        <p class="fine">{isOver(job.status) ? "It made no files." : "Files appear here as they are made."}</p>
+        <p class="fine">{isOver(job.status) ? "The job created no files." : "Files appear here when created."}</p>
       )}
       {outputs.length > 1 && (
         <div class="output-list" role="group" aria-label="Outputs">

@@ -111,7 +111,7 @@ function Control({ name, property, value, change, isRequired }: ControlProps) {
         class="control"
         name={name}
         rows={2}
-        placeholder="One a line"
+        placeholder="One per line"
         value={lines}
         onInput={({ currentTarget }) => change(split(currentTarget.value))}
       />

@@ -35,16 +35,16 @@ export function QueuePage() {
               <div class="why">
                 <Icon name="hand" />
                 <div>
-                  <b>The queue is paused.</b> Running jobs go on. No other job starts.
+                  <b>The queue is paused.</b> Running jobs continue. No new job starts.
                 </div>
               </div>
             )}
             <div class="gauges">
               <Gauge name="Ready" value={count(it.ready)} about="could start now" />
               <Gauge name="Running" value={count(it.running)} about="have a worker" />
-              <Gauge name="Waiting" value={count(it.waiting)} about="need an approval" />
+              <Gauge name="Waiting" value={count(it.waiting)} about="need approval" />
               <Gauge name="Scheduled" value={count(it.scheduled)} about="start later" />
-              <Gauge name="Blocked" value={count(it.blocked)} about="follow an earlier job" />
+              <Gauge name="Blocked" value={count(it.blocked)} about="wait for another job" />
               <Gauge
                 name="Oldest"
                 value={it.oldest ? duration(Math.max(0, now.value - Date.parse(it.oldest))) : "–"}

@@ -43,7 +43,7 @@ export function QueuePlots() {
       <Loaded resource={history}>
         {({ data, step_minutes }) =>
           data.length === 0 ? (
-            <p class="fine">No worker was there in this period. The history has an entry for each minute.</p>
+            <p class="fine">No data: no worker was running in this period. The history has one entry per minute.</p>
           ) : (
             <Plots entries={withGaps(data, step_minutes * 60_000)} isLong={minutes > 1440} />
           )

@@ -86,7 +86,7 @@ export function RequestView({ job }: { job: string }) {
           )}
           {request.output_schema && (
             <>
-              <h2>Fields of the result</h2>
+              <h2>Result schema</h2>
               <SchemaTable schema={request.output_schema} />
             </>
           )}
@@ -96,8 +96,8 @@ export function RequestView({ job }: { job: string }) {
               ["Model", modelNames(request.model)],
               ["Time limit", duration(request.limits.timeout_seconds * 1000)],
               ["Turns", `${request.limits.max_iterations} at most`],
-              ["Tokens of an answer", `${count(request.limits.max_tokens)} at most`],
-              ["Tokens", request.limits.max_total_tokens && `${count(request.limits.max_total_tokens)} at most`],
+              ["Tokens per reply", `${count(request.limits.max_tokens)} at most`],
+              ["Total tokens", request.limits.max_total_tokens && `${count(request.limits.max_total_tokens)} at most`],
               ["Cost", request.limits.max_cost_usd && `${usd(request.limits.max_cost_usd)} at most`],
               ["Needs approval", request.hooks.confirm?.join(", ")],
               ["Priority", request.priority || null],

@@ -109,7 +109,7 @@ function Details({ schedule }: { schedule: Schedule }) {
   return (
     <>
       <h2>Next times</h2>
-      {times.length === 0 && <p class="fine">{paused ? "None while it is paused." : "It has ended."}</p>}
+      {times.length === 0 && <p class="fine">{paused ? "None while paused." : "The schedule has ended."}</p>}
       <NextTimes times={times} />
       <h2>Details</h2>
       <Facts
@@ -118,7 +118,7 @@ function Details({ schedule }: { schedule: Schedule }) {
           ["Skill", job.skill && <a href={`/console/skills/${job.skill}`}>{job.skill}</a>],
           ["Agent", job.agent && <a href={`/console/agents/${job.agent}`}>{job.agent}</a>],
           ["Model", modelNames(job.model) ?? "default"],
-          ["If one still runs", OVERLAP[schedule.overlap]],
+          ["Overlap", OVERLAP[schedule.overlap]],
           ["Missed times", CATCH_UP[schedule.catch_up]],
           ["Jitter", schedule.jitter_seconds ? duration(schedule.jitter_seconds * 1000) : null],
           ["Begins", schedule.starts_at && dateTime(schedule.starts_at)],
@@ -133,7 +133,7 @@ function Details({ schedule }: { schedule: Schedule }) {
 }
 
 function Runs({ runs }: { runs: Run[] }) {
-  if (runs.length === 0) return <p class="fine">It has not run yet.</p>;
+  if (runs.length === 0) return <p class="fine">No runs yet.</p>;
   return (
     <Table
       rows={runs}
@@ -141,7 +141,7 @@ function Runs({ runs }: { runs: Run[] }) {
       columns={[
         { name: "Status", cell: (it) => <RunState run={it} /> },
         { name: "Time", cell: (it) => <RunTime run={it} /> },
-        { name: "Cause", cell: (it) => it.trigger, isOptional: true },
+        { name: "Trigger", cell: (it) => it.trigger, isOptional: true },
         { name: "Note", cell: (it) => <span class="fine">{noteOf(it)}</span>, isOptional: true, isWrapping: true },
         { name: "Job", cell: (it) => it.job_id && <a href={`/console/jobs/${it.job_id}`}>Open</a>, isNumber: true },
       ]}

@@ -57,8 +57,8 @@ export function ScheduleForm({ schedule }: { schedule: Schedule | null }) {
       />
       <Timing settings={settings} set={set} error={error} />
       <div class="two">
-        {choice("overlap", "If the job of an earlier run still runs", OVERLAP)}
-        {choice("catch_up", "Times without a worker", CATCH_UP)}
+        {choice("overlap", "If an earlier job is still running", OVERLAP)}
+        {choice("catch_up", "Missed times", CATCH_UP)}
       </div>
       <h2>Job</h2>
       <JobFields draft={draft} startsNow={false} errorAt={(pointer) => fieldError(error, `/job${pointer}`)} />
@@ -95,8 +95,8 @@ function Timing({ settings, set, error }: TimingProps) {
             value={isInterval ? "interval" : "cron"}
             onChange={({ currentTarget }) => set(currentTarget.value === "cron" ? CALENDAR : INTERVAL)}
           >
-            <option value="cron">At times of a calendar</option>
-            <option value="interval">At an interval</option>
+            <option value="cron">On a cron schedule</option>
+            <option value="interval">At a fixed interval</option>
           </select>
         </Field>
         {isInterval ? (

@@ -18,7 +18,7 @@ export function SchedulesPage() {
   return (
     <ListPage
       title="Schedules"
-      about="Jobs that start at times of a calendar or at an interval."
+      about="Jobs that start on a cron schedule or at a fixed interval."
       actions={button}
       resource={resource}
       keyOf={({ id }) => id}
@@ -35,7 +35,7 @@ export function SchedulesPage() {
       ]}
       empty={
         <Empty icon="clock" title="No schedules yet">
-          <p>A schedule submits the same job again and again, such as a report each morning.</p>
+          <p>A schedule submits the same job repeatedly, such as a report each morning.</p>
           {button}
         </Empty>
       }

@@ -26,7 +26,7 @@ export function SecretsPage() {
     await resource.reload();
   };
   const remove = async (secret: string) => {
-    if (!(await confirm(`Delete ${secret}?`, "Jobs that need it fail from now on.", "Delete"))) return;
+    if (!(await confirm(`Delete ${secret}?`, "Jobs that need it will fail.", "Delete"))) return;
     await attempt(() => call(api.DELETE("/v1/secrets/{name}", { params: path(secret) })), "Deleted");
     await resource.reload();
   };

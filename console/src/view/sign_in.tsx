@@ -38,8 +38,8 @@ export function SignIn({ refusal }: { refusal: unknown }) {
 function KeyHint() {
   return (
     <>
-      <code>skillet open</code> signs you in without one. <code>skillet up</code> prints where the first key is. The
-      browser keeps a session, not the key.
+      <code>skillet open</code> signs you in without a key. <code>skillet up</code> prints the path of the first key.
+      The browser stores a session, not the key.
     </>
   );
 }

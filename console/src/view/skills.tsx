@@ -64,7 +64,7 @@ export function SkillsPage() {
           { name: "Skill", cell: (it) => <a href={`/console/skills/${it.name}`}>{it.name}</a> },
           { name: "State", cell: (it) => <SkillState skill={it} /> },
           {
-            name: "Makes",
+            name: "Outputs",
             cell: (it) => (
               <span class="icons" title={it.outputs.join(", ")}>
                 {it.outputs.map((kind) => (
@@ -88,7 +88,7 @@ export function SkillsPage() {
 
 function SkillState({ skill }: { skill: Skill }) {
   if (skill.paused) return <StatusBadge status="waiting" word="paused" />;
-  if (!skill.available) return <StatusBadge status="failed" word="not runnable" />;
+  if (!skill.available) return <StatusBadge status="failed" word="unavailable" />;
   return <StatusBadge status="completed" word="ready" />;
 }
 
@@ -113,7 +113,7 @@ export function SkillPage() {
               {skill.origin === "uploaded" && (
                 <DeleteButton
                   question={`Delete the skill ${skill.name}?`}
-                  consequence="Jobs that have been submitted keep it."
+                  consequence="Submitted jobs keep it."
                   action={() => call<unknown>(api.DELETE("/v1/skills/{name}", path))}
                   then={ABOVE.href}
                 />
@@ -133,8 +133,8 @@ export function SkillPage() {
             <div class="why">
               <Icon name="warning" />
               <div>
-                <b>No worker has all of its programs.</b> Missing: <code>{skill.missing.join(", ")}</code>. A worker
-                offers the skill when they are installed.
+                <b>No worker has all programs of this skill.</b> Missing: <code>{skill.missing.join(", ")}</code>.
+                Install them on a worker.
               </div>
             </div>
           )}
@@ -159,7 +159,7 @@ function SkillFacts({ skill }: { skill: Skill }) {
           ["State", <SkillState skill={skill} />],
           ["Origin", skill.origin.replace("_", " ")],
           ["Version", skill.version],
-          ["Makes", skill.outputs.join(", ")],
+          ["Outputs", skill.outputs.join(", ")],
           ["Network", skill.network],
           ["Time limit", duration(skill.timeout_seconds * 1000)],
           ["Secrets", skill.secrets.map((it) => it.name).join(", ")],

@@ -83,13 +83,13 @@ function LimitsForm({ tenant, rate, start, done }: LimitsFormProps) {
   );
   return (
     <form class="stack" onSubmit={submit}>
-      <p class="fine">An empty field is no limit.</p>
+      <p class="fine">An empty field means no limit.</p>
       <div class="two">
         {field("weight", "Weight")}
-        {field("max_running", "Jobs that run at once")}
-        {field("max_cost_usd", "Dollars in a month", "any")}
-        {field("max_total_tokens", "Tokens in a month")}
-        {field("max_queued", "Jobs that have not ended")}
+        {field("max_running", "Running jobs")}
+        {field("max_cost_usd", "Cost per month in dollars", "any")}
+        {field("max_total_tokens", "Tokens per month")}
+        {field("max_queued", "Unfinished jobs")}
       </div>
       <ProblemBox error={error} />
       <div class="row is-end">

@@ -35,7 +35,7 @@ export function TenantsPage() {
         { name: "Tenant", cell: (it) => <b>{it.name}</b> },
         { name: "Weight", cell: (it) => it.weight, isNumber: true, isOptional: true },
         {
-          name: "Runs at once",
+          name: "Max. running",
           cell: (it) => it.max_running ?? <span class="none">no limit</span>,
           isNumber: true,
           isOptional: true,

@@ -29,7 +29,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      about="Jobs, tokens and cost. A job counts on the day on which it ended (UTC)."
+      about="Jobs, tokens and cost. A job counts on the day it ended (UTC)."
       actions={<Segments label="Period" choices={periods} />}
     >
       <Loaded resource={daily}>
@@ -96,12 +96,12 @@ function Daily({ groups, days }: { groups: Group[]; days: number }) {
         times={names}
         format={count}
         series={[
-          { name: "Read", colour: "violet", values: values((it) => it.input_tokens) },
-          { name: "Written", colour: "amber", values: values((it) => it.output_tokens) },
+          { name: "Input", colour: "violet", values: values((it) => it.input_tokens) },
+          { name: "Output", colour: "amber", values: values((it) => it.output_tokens) },
         ]}
       />
       <Plot
-        title="Time of jobs"
+        title="Run time"
         shape="bars"
         times={names}
         format={duration}

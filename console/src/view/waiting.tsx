@@ -35,20 +35,20 @@ function explain(place: Schemas["QueuePlace"], job: Job): ComponentChildren {
   switch (place.reason) {
     case "position":
       return (
-        <Reason title={place.position <= 1 ? "Next in the queue" : `${plural(place.position - 1, "job")} before it`} />
+        <Reason title={place.position <= 1 ? "Next in the queue" : `${plural(place.position - 1, "job")} ahead`} />
       );
     case "scheduled":
       return <Reason title={`Starts ${until(place.run_at)}`}>{dateTime(place.run_at)}</Reason>;
     case "earlier_job":
       return (
-        <Reason title="Waits for an earlier job of its conversation">
+        <Reason title="Waiting for an earlier job of the conversation">
           <a href={`/console/jobs/${place.job_id}`}>Open that job</a>
         </Reason>
       );
     case "queue_paused":
       return (
         <Reason title="The queue is paused">
-          An administrator resumes it on the page <a href="/console/queue">Queue</a>.
+          An administrator can resume it on the page <a href="/console/queue">Queue</a>.
         </Reason>
       );
     case "skill_paused":
@@ -66,19 +66,19 @@ function explain(place: Schemas["QueuePlace"], job: Job): ComponentChildren {
     case "missing_programs":
       return (
         <Reason title={`No worker has ${place.programs.join(", ")}`}>
-          Install what the skill <a href={`/console/skills/${job.skill}`}>{job.skill}</a> needs on a worker.
+          Install the programs of the skill <a href={`/console/skills/${job.skill}`}>{job.skill}</a> on a worker.
         </Reason>
       );
     case "no_network":
       return (
-        <Reason title="No worker can give it the network">
-          The skill needs the network. See <a href="/console/workers">Workers</a>.
+        <Reason title="No worker can provide network access">
+          The skill needs network access. See <a href="/console/workers">Workers</a>.
         </Reason>
       );
     case "tenant_cap":
       return (
-        <Reason title={`The tenant runs ${plural(place.max_running, "job")} at once`}>
-          It starts when one of them ends.
+        <Reason title={`The tenant has reached its limit of ${plural(place.max_running, "running job")}`}>
+          The job starts when another one ends.
         </Reason>
       );
   }

@@ -81,11 +81,11 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
     await reload();
   };
   const test = async () => {
-    await attempt(() => call(api.POST("/v1/webhooks/{webhook_id}/test", { params })), "A test was sent");
+    await attempt(() => call(api.POST("/v1/webhooks/{webhook_id}/test", { params })), "Test sent");
     await reload();
   };
   const rotate = async () => {
-    if (!(await confirm("Replace the secret?", "The one before signs along for some time.", "Replace"))) return;
+    if (!(await confirm("Replace the secret?", "The old secret stays valid for 24 hours.", "Replace"))) return;
     await attempt(async () => setSecret((await call(api.POST("/v1/webhooks/{webhook_id}/rotate", { params }))).secret));
   };
   return (
@@ -107,7 +107,7 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
       </button>
       {secret && (
         <SecretDialog title="The new secret" secret={secret} close={() => setSecret(undefined)}>
-          The receiver checks signatures with it.
+          The receiver needs it to verify signatures.
         </SecretDialog>
       )}
     </>
@@ -115,7 +115,7 @@ function Actions({ webhook, reload }: { webhook: Webhook; reload: () => Promise<
 }
 
 function Deliveries({ deliveries, reload }: { deliveries: Delivery[]; reload: () => Promise<void> }) {
-  if (deliveries.length === 0) return <p class="fine">Nothing has been sent yet.</p>;
+  if (deliveries.length === 0) return <p class="fine">No deliveries yet.</p>;
   return (
     <div class="deliveries framed">
       {deliveries.map((it) => (

@@ -27,7 +27,7 @@ export function WebhookTrouble({ webhook, reload }: TroubleProps) {
         <b>
           Failing since <Time at={since} />
         </b>
-        <p class="fine">All attempts since then failed. If none succeeds, it is disabled {until(end)}.</p>
+        <p class="fine">All attempts since then failed. If none succeeds, the webhook is disabled {until(end)}.</p>
       </div>
     </div>
   );
@@ -49,13 +49,13 @@ function Disabled({ webhook, reload }: TroubleProps) {
       <Icon name="warning" />
       <div>
         <b>Disabled {at && <Time at={at} />}</b>
-        <p>{reason === "gone" ? "The receiver answered with 410 Gone." : "All attempts of five days failed."}</p>
+        <p>{reason === "gone" ? "The receiver responded with 410 Gone." : "All attempts failed for five days."}</p>
         <p class="fine">
-          Events are recorded and not delivered. What failed since {dateTime(since)} can be delivered later.
+          Events are recorded but not delivered. Those that failed since {dateTime(since)} can be redelivered.
         </p>
       </div>
       <button class="button small" onClick={() => void recover()}>
-        Resume and deliver what failed
+        Resume and redeliver
       </button>
     </div>
   );

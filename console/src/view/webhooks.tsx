@@ -29,13 +29,13 @@ export function WebhooksPage() {
   return (
     <ListPage
       title="Webhooks"
-      about="Addresses to which the service posts what happens to jobs."
+      about="URLs to which the service sends events of jobs."
       actions={button}
       resource={resource}
       keyOf={({ id }) => id}
       columns={[
         {
-          name: "Address",
+          name: "URL",
           cell: (it) => <a href={`/console/webhooks/${it.id}`}>{it.url}</a>,
           isWrapping: true,
         },
@@ -51,7 +51,7 @@ export function WebhooksPage() {
       ]}
       empty={
         <Empty icon="webhooks" title="No webhooks yet">
-          <p>Instead of asking for jobs again and again, a program can be told when they end.</p>
+          <p>A webhook notifies your program when jobs end, so that it does not have to poll.</p>
           {button}
         </Empty>
       }
@@ -59,7 +59,7 @@ export function WebhooksPage() {
       {isNew && <NewWebhook close={() => setNew(false)} created={created} />}
       {secret && (
         <SecretDialog title="The secret of the webhook" secret={secret} close={() => setSecret(undefined)}>
-          The receiver checks signatures with it.
+          The receiver needs it to verify signatures.
         </SecretDialog>
       )}
     </ListPage>
@@ -84,9 +84,9 @@ function NewWebhook({ close, created }: { close: () => void; created: (secret: s
     <Dialog title="New webhook" close={close}>
       <form class="stack" onSubmit={submit}>
         <TextField
-          label="Address"
+          label="URL"
           error={fieldError(error, "/url")}
-          hint="An https address that the service reaches."
+          hint="An https URL that the service can reach."
           type="url"
           placeholder="https://example.com/skillet"
           value={url}

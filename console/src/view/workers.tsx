@@ -30,12 +30,12 @@ export function WorkersPage() {
         { name: "Isolation", cell: (it) => it.isolation, isOptional: true },
         { name: "Models", cell: (it) => it.providers.join(", "), isOptional: true },
         { name: "Skills", cell: (it) => it.skills.length, isNumber: true, isOptional: true },
-        { name: "Last heard", cell: (it) => <Time at={it.heartbeat_at} />, isNumber: true },
+        { name: "Last heartbeat", cell: (it) => <Time at={it.heartbeat_at} />, isNumber: true },
       ]}
       empty={
         <Empty icon="workers" title="No worker is running">
           <p>
-            Jobs stay queued until one is. Start one with <code>skillet worker</code>.
+            Jobs stay queued until a worker runs. Start one with <code>skillet worker</code>.
           </p>
         </Empty>
       }

@@ -9,14 +9,14 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-test("nothing is lost when the service is gone in the middle of a job", async () => {
+test("no output is lost when the service is unavailable during a job", async () => {
   const proxy = await startProxy();
   const { context, page } = await signIn(browser, { at: proxy.url });
   const job = await createJob("Survive", "for i in $(seq 12); do echo line $i; sleep 1; done");
   await page.goto(`${proxy.url}/console/jobs/${job.id}`);
   await page.getByText("line 2").first().waitFor();
   proxy.cut();
-  await page.getByRole("alert").getByText("has not answered for").waitFor();
+  await page.getByRole("alert").getByText("has not responded for").waitFor();
   proxy.restore();
   await page.getByText("Completed after").waitFor();
   await page.getByRole("alert").waitFor({ state: "detached" });

@@ -47,7 +47,7 @@ test("a skill is uploaded, read, run and deleted", async () => {
   await context.close();
 });
 
-test("a conversation goes on, and its messages are shown", async () => {
+test("a conversation continues, and its messages are shown", async () => {
   await api("PUT", "/v1/agents/talker", { soul: "You talk.", tools: ["shell.exec"], model: "script/bash" });
   const conversation = await api("POST", "/v1/conversations", { agent: "talker" });
   const { context, page, faults } = await signIn(browser);
@@ -55,7 +55,7 @@ test("a conversation goes on, and its messages are shown", async () => {
   for (const [index, word] of ["one", "two"].entries()) {
     await page.getByLabel("Message").fill(script(`echo said $(echo ${word})`));
     await page.getByLabel("Message").press("Control+Enter");
-    await page.getByText("Output of a tool").nth(index).click();
+    await page.getByText("Tool output").nth(index).click();
     await page.getByText(`said ${word}`, { exact: true }).first().waitFor();
   }
   assert.deepEqual(faults, []);
@@ -86,11 +86,11 @@ test("a schedule shows its times before it is saved, runs now, and is paused", a
   await page.getByLabel("Prompt", { exact: true }).fill(script("echo scheduled"));
   await page.getByLabel("Model", { exact: true }).fill("script/bash");
   await page.getByRole("button", { name: "Create" }).click();
-  await page.getByText("It has not run yet.").waitFor();
+  await page.getByText("No runs yet.").waitFor();
   await page.getByRole("button", { name: "Run now" }).click();
   await page.getByRole("row", { name: /completed/i }).waitFor();
   await page.getByRole("button", { name: "Pause" }).click();
-  await page.getByText("None while it is paused.").waitFor();
+  await page.getByText("None while paused.").waitFor();
   assert.deepEqual(faults, []);
   await context.close();
 });
@@ -111,13 +111,13 @@ test("a secret is set and deleted, and its value is never shown", async () => {
   await context.close();
 });
 
-test("a webhook is created, shows its secret once, and a test of it is delivered or says why not", async () => {
+test("a webhook is created and shows its secret once, and a test shows why its delivery failed", async () => {
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/webhooks`);
   await page.getByRole("button", { name: "New webhook" }).first().click();
   // A host name that cannot exist.
   const address = `https://hooks.invalid/${Date.now()}`;
-  await page.getByLabel("Address").fill(address);
+  await page.getByLabel("URL").fill(address);
   await page.getByRole("button", { name: "Create" }).click();
   await page.getByRole("dialog").getByText("whsec_").waitFor();
   await page.keyboard.press("Escape");
@@ -133,7 +133,7 @@ test("a webhook is created, shows its secret once, and a test of it is delivered
   await context.close();
 });
 
-test("a disabled webhook says why and since when, and delivers what it missed once it is resumed", async () => {
+test("a disabled webhook shows the reason, and redelivers failed events when it is resumed", async () => {
   let status = 410;
   const received = [];
   const receiver = createServer((request, response) => {
@@ -151,8 +151,8 @@ test("a disabled webhook says why and since when, and delivers what it missed on
   await page.getByRole("link", { name: "Webhooks 1" }).waitFor();
   await page.getByRole("row", { name: address }).getByText("disabled: gone").waitFor();
   await page.getByRole("link", { name: address }).click();
-  await page.getByText("The receiver answered with 410 Gone.").waitFor();
-  await page.getByRole("button", { name: "Resume and deliver" }).click();
+  await page.getByText("The receiver responded with 410 Gone.").waitFor();
+  await page.getByRole("button", { name: "Resume and redeliver" }).click();
   await page.locator(".deliveries .call").getByText("delivered").waitFor();
   await page.getByRole("heading", { name: address }).getByText("active").waitFor();
   assert.deepEqual(received, [received[0], received[0]]);

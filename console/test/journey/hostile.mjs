@@ -31,7 +31,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-test("content that attacks stays text", async () => {
+test("hostile content is shown as text", async () => {
   const attack = [
     `<img src=x onerror="document.title='owned'">`,
     `<script>document.title='owned'</script>`,
@@ -64,7 +64,7 @@ test("content that attacks stays text", async () => {
   await context.close();
 });
 
-test("files that attack reach nothing, whatever they are", async () => {
+test("hostile files have no access to the console or the network", async () => {
   const name = `<img src=x onerror=alert(1)>.csv`;
   const write = (path, text) => `cat > '${path}' <<'END'\n${text}\nEND`;
   const commands = [write("escape.html", ESCAPES), write("drawing.svg", DRAWING), write(name, TABLE)].join("\n");

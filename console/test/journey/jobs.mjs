@@ -8,7 +8,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-test("a new job makes a page that is shown where it reaches nothing", async () => {
+test("a new job creates a page, which is shown in a sandbox", async () => {
   const { context, page, faults } = await signIn(browser);
   await page.getByRole("link", { name: "New job" }).click();
   await page.getByLabel("Skill or agent").selectOption("skill:html");
@@ -46,7 +46,7 @@ test("a transcript shows output while it is printed", async () => {
   await context.close();
 });
 
-test("a call that waits is allowed in place, and the job goes on", async () => {
+test("a call is approved in the transcript, and the job continues", async () => {
   const job = await createJob("Wait for me", "echo allowed", { hooks: { confirm: ["shell.exec"] } });
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/jobs/${job.id}`);
@@ -57,7 +57,7 @@ test("a call that waits is allowed in place, and the job goes on", async () => {
   await context.close();
 });
 
-test("the list follows jobs without being loaded again", async () => {
+test("the list updates without a reload", async () => {
   const { context, page, faults } = await signIn(browser);
   const title = `Follow the list ${Date.now()}`;
   const job = await createJob(title, "echo done", { hooks: { confirm: ["shell.exec"] } });
@@ -93,7 +93,7 @@ test("filters are in the address, which can be shared, and back restores them", 
   await context.close();
 });
 
-test("several jobs are deleted at once, after a question", async () => {
+test("several jobs are deleted at once after a confirmation", async () => {
   const jobs = await Promise.all([1, 2].map(() => createJob("To be deleted", "true", { metadata: { bulk: "yes" } })));
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/jobs?metadata.bulk=yes`);

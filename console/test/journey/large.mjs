@@ -60,7 +60,7 @@ async function endedJob() {
   return ended(id);
 }
 
-test("a log of 5,000 events can be used within a second, and its bodies are not in the page", async () => {
+test("a log of 5,000 events is usable within a second, and collapsed calls are not in the page", async () => {
   const job = await endedJob();
   const { context, page, faults } = await signIn(browser);
   const meter = await measure(context, page);
@@ -94,7 +94,7 @@ test("a log of 5,000 events can be used within a second, and its bodies are not 
   await context.close();
 });
 
-test("100 deltas a second cost few milliseconds of script a frame, also behind a long log", async () => {
+test("100 deltas per second cost few milliseconds of script per frame, also in a long log", async () => {
   const job = await endedJob();
   const at = new Date().toISOString();
   const log = eventsOf(job, 500).slice(0, -1);
@@ -147,7 +147,7 @@ test("100 deltas a second cost few milliseconds of script a frame, also behind a
   server.stop();
 });
 
-test("deltas that come together are drawn together", async () => {
+test("deltas that arrive together are rendered together", async () => {
   const job = await endedJob();
   const { context, page, faults } = await signIn(browser);
   const at = new Date().toISOString();

@@ -8,7 +8,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-test("while the queue is paused a job says so, and it runs when the queue is resumed", async () => {
+test("a queued job shows that the queue is paused, and runs when the queue is resumed", async () => {
   const { context, page, faults } = await signIn(browser);
   await page.goto(`${url}/console/queue`);
   await page.getByRole("button", { name: "Pause the queue" }).click();
@@ -38,8 +38,8 @@ test("the limits of a tenant are changed", async () => {
   const row = page.getByRole("row", { name: tenant });
   await row.getByRole("button", { name: "Edit" }).click();
   const dialog = page.getByRole("dialog");
-  await dialog.getByLabel("Jobs that run at once").fill("3");
-  await dialog.getByLabel("Dollars in a month").fill("25");
+  await dialog.getByLabel("Running jobs").fill("3");
+  await dialog.getByLabel("Cost per month in dollars").fill("25");
   await dialog.getByRole("button", { name: "Save" }).click();
   await row.getByText("of $25.00").waitFor();
   const { data } = await api("GET", "/v1/tenants?limit=100");

@@ -34,7 +34,7 @@ before(async () => {
 after(() => browser.close());
 
 for (const colorScheme of ["light", "dark"]) {
-  test(`every page is accessible and reports nothing: ${colorScheme}`, async () => {
+  test(`every page is accessible and has no errors: ${colorScheme}`, async () => {
     const { context, page, faults } = await signIn(browser, { colorScheme });
     const { id } = await api("POST", "/v1/conversations", { agent: "shown" });
     const views = ["", "?view=timeline", "?view=request", "?view=log"].map((view) => `jobs/${job.id}${view}`);

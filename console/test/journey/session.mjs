@@ -8,7 +8,7 @@ let browser;
 before(async () => void (browser = await launch()));
 after(() => browser.close());
 
-test("a first visit asks for a key, and a wrong one is refused with a reason", async () => {
+test("a first visit asks for a key, and a wrong key is rejected with a reason", async () => {
   const { context, newPage } = await open(browser);
   const page = await newPage();
   await page.goto(`${url}/`);
@@ -27,7 +27,7 @@ test("a first visit asks for a key, and a wrong one is refused with a reason", a
   await context.close();
 });
 
-test("a code signs in once and leaves the address", async () => {
+test("a code signs in once and is removed from the address", async () => {
   const { code } = await api("POST", "/v1/session/codes");
   const first = await open(browser);
   const page = await first.newPage();
@@ -42,7 +42,7 @@ test("a code signs in once and leaves the address", async () => {
   await Promise.all([first.context.close(), second.context.close()]);
 });
 
-test("revoking the own key signs out", async () => {
+test("revoking the key of the session signs out", async () => {
   const { token } = await api("POST", "/v1/keys", { name: "mine", scopes: ["jobs", "admin"] });
   const { context, newPage, faults } = await open(browser);
   const page = await newPage();
@@ -51,7 +51,7 @@ test("revoking the own key signs out", async () => {
   await page.click("form button");
   const row = page.getByRole("row", { name: /^mine / });
   await row.getByRole("button", { name: "Revoke…" }).click();
-  await page.getByText("You are signed in with it").waitFor();
+  await page.getByText("You are signed in with this key").waitFor();
   await page.getByRole("button", { name: "Revoke", exact: true }).click();
   await page.getByRole("heading", { name: "Sign in to Skillet" }).waitFor();
   assert.deepEqual(faults, []);

@@ -136,11 +136,11 @@ def main() -> None:
         before = render(helm, chart, base) if path in NEEDS else everything
         after = render(helm, chart, base | {path: value})
         if before == after:
-            sys.exit(f"the value {path} changes nothing")
+            sys.exit(f"the value {path} has no effect")
         validate([manifest for manifest in after if manifest not in before])
     for values in REFUSED:
         if not run(helm, ["template", "release", chart], EVERYTHING | values).returncode:
-            sys.exit(f"the chart takes {values}")
+            sys.exit(f"the chart accepts the invalid values {values}")
     print(json.dumps(everything))
 
 

@@ -1,4 +1,4 @@
-// What a Go program does with Skillet, through a client generated from the OpenAPI document.
+// A Go program that uses Skillet through a client generated from the OpenAPI document.
 package main
 
 import (
@@ -77,7 +77,7 @@ func run(ctx context.Context, client *skillet.APIClient) error {
 	return refused(ctx, client)
 }
 
-// A request whose prompt is empty.
+// Sends a request with an empty prompt, and prints the problem.
 func refused(ctx context.Context, client *skillet.APIClient) error {
 	_, response, err := client.JobsAPI.CreateJob(ctx).CreateJob(job("")).Execute()
 	var refusal *skillet.GenericOpenAPIError
@@ -99,7 +99,7 @@ func job(prompt string) skillet.CreateJob {
 	return *request
 }
 
-// A file, which has the name that the service sees.
+// Creates the file to upload. Its name becomes the name of the asset.
 func rolls() (*os.File, error) {
 	folder, err := os.MkdirTemp("", "")
 	if err != nil {

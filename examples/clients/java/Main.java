@@ -1,4 +1,4 @@
-// What a Java program does with Skillet, through a client generated from the OpenAPI document.
+// A Java program that uses Skillet through a client generated from the OpenAPI document.
 
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.nio.file.Files;
@@ -32,7 +32,7 @@ class Main {
     var assets = new AssetsApi(client);
     var jobs = new JobsApi(client);
 
-    // The service sees the name of the file.
+    // The name of the file becomes the name of the asset.
     Path rolls = Files.createTempDirectory("rolls").resolve("rolls.csv");
     Files.writeString(rolls, "rye,3\nspelt,4\n");
     var asset = assets.uploadAsset(rolls.toFile());

@@ -18,11 +18,11 @@ output: sold.html
 """
 
 
-def good(answer):
+def good(response):
     """Returns the response. Exits if it is an error."""
-    if answer is None or isinstance(answer, Problem):
-        sys.exit(f"refused: {answer}")
-    return answer
+    if response is None or isinstance(response, Problem):
+        sys.exit(f"the request failed: {response}")
+    return response
 
 
 def finished(client: AuthenticatedClient, job: Job) -> Job:

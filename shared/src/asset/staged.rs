@@ -25,7 +25,7 @@ enum StagedState {
     /// A background task writes the last part. It ends even if nobody waits for it.
     Finishing(JoinHandle<object_store::Result<PutResult>>),
     /// The object is in the store, unless writing its last part failed.
-    Whole,
+    Complete,
     /// The object was moved away or removed.
     Gone,
 }
@@ -63,7 +63,7 @@ impl Staged {
             unreachable!("it was set above");
         };
         let finished = finishing.await;
-        self.state = StagedState::Whole;
+        self.state = StagedState::Complete;
         finished.map_err(object_store::Error::from)??;
         Ok(())
     }
@@ -93,7 +93,7 @@ impl Staged {
                 StagedState::Writing(writer) => return Ok(writer.abort().await?),
                 // The task can still create the object.
                 StagedState::Finishing(finishing) => drop(finishing.await),
-                StagedState::Whole => {}
+                StagedState::Complete => {}
             }
             match objects.delete(&path).await {
                 Err(object_store::Error::NotFound { .. }) => Ok(()),

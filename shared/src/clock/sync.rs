@@ -14,7 +14,7 @@ const READ_INTERVAL: Duration = Duration::from_secs(10);
 /// The timeout of a reading. A slower answer gives no exact time.
 const READ_TIMEOUT: Duration = Duration::from_secs(2);
 /// The difference between the clocks above which a warning is logged.
-const WORTH_A_WARNING: TimeDelta = TimeDelta::minutes(1);
+const WARNING_THRESHOLD: TimeDelta = TimeDelta::minutes(1);
 /// Reads the database's clock and sets this process's clock to it.
 pub async fn read(pool: &Pool) -> sqlx::Result<()> {
     let asked_at = Instant::now();
@@ -33,7 +33,7 @@ pub async fn keep(pool: Pool) {
         match read(&pool).await {
             Ok(()) => {
                 let ahead = Utc::now() - now();
-                let is_off = ahead.abs() > WORTH_A_WARNING;
+                let is_off = ahead.abs() > WARNING_THRESHOLD;
                 if is_off && !was_off {
                     let seconds = ahead.num_seconds();
                     tracing::warn!(

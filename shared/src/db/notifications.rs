@@ -21,12 +21,12 @@ const RETRY_PAUSE: Duration = Duration::from_millis(250);
 /// The source of a process's notifications.
 #[derive(Clone)]
 pub struct Notifications {
-    heard: broadcast::Sender<Heard>,
+    sender: broadcast::Sender<ReceivedNotification>,
 }
 
 /// An item that a task receives.
 #[derive(Clone, Debug)]
-pub enum Heard {
+pub enum ReceivedNotification {
     /// Earlier notifications may be lost.
     Gap,
     /// A notification.
@@ -39,15 +39,15 @@ impl Notifications {
         pool: &Pool,
         channels: &'static [&'static str],
     ) -> (Self, impl Future<Output = ()> + use<>) {
-        let (heard, _) = broadcast::channel(QUEUE_LENGTH);
-        let listening = listen(pool.clone(), channels, heard.clone());
-        (Self { heard }, listening)
+        let (sender, _) = broadcast::channel(QUEUE_LENGTH);
+        let listening = listen(pool.clone(), channels, sender.clone());
+        (Self { sender }, listening)
     }
 
     /// Subscribes to future notifications. The first item is a gap.
     pub fn subscribe(&self) -> NotificationReceiver {
         NotificationReceiver {
-            heard: self.heard.subscribe(),
+            receiver: self.sender.subscribe(),
             is_new: true,
         }
     }
@@ -55,28 +55,28 @@ impl Notifications {
 
 /// The notifications for one task.
 pub struct NotificationReceiver {
-    heard: broadcast::Receiver<Heard>,
+    receiver: broadcast::Receiver<ReceivedNotification>,
     is_new: bool,
 }
 
 impl NotificationReceiver {
     /// Returns the next notification of any channel of the process, or a gap if some may be lost.
-    pub async fn next(&mut self) -> Heard {
+    pub async fn next(&mut self) -> ReceivedNotification {
         if std::mem::take(&mut self.is_new) {
-            return Heard::Gap;
+            return ReceivedNotification::Gap;
         }
-        match self.heard.recv().await {
-            Ok(heard) => heard,
-            Err(RecvError::Lagged(_)) => Heard::Gap,
+        match self.receiver.recv().await {
+            Ok(received) => received,
+            Err(RecvError::Lagged(_)) => ReceivedNotification::Gap,
             // The process is shutting down.
             Err(RecvError::Closed) => pending().await,
         }
     }
 }
 
-async fn listen(pool: Pool, channels: &[&str], heard: broadcast::Sender<Heard>) {
+async fn listen(pool: Pool, channels: &[&str], sender: broadcast::Sender<ReceivedNotification>) {
     loop {
-        if let Err(error) = listen_once(&pool, channels, &heard).await {
+        if let Err(error) = listen_once(&pool, channels, &sender).await {
             tracing::warn!(
                 error = &error as &dyn std::error::Error,
                 "cannot listen for notifications; polling until it works again"
@@ -89,13 +89,13 @@ async fn listen(pool: Pool, channels: &[&str], heard: broadcast::Sender<Heard>) 
 async fn listen_once(
     pool: &Pool,
     channels: &[&str],
-    heard: &broadcast::Sender<Heard>,
+    sender: &broadcast::Sender<ReceivedNotification>,
 ) -> sqlx::Result<()> {
     let mut listener = Listener::open(pool, channels).await?;
     // This fails only if there is no receiver.
-    let _ = heard.send(Heard::Gap);
+    let _ = sender.send(ReceivedNotification::Gap);
     while let Some(notification) = listener.next().await? {
-        let _ = heard.send(Heard::Notification(notification));
+        let _ = sender.send(ReceivedNotification::Notification(notification));
     }
     Ok(())
 }

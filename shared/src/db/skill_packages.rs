@@ -4,7 +4,7 @@ use chrono::{DateTime, Utc};
 use sqlx::PgExecutor;
 
 /// The maximum length of a stored error message.
-const MAX_TROUBLE_BYTES: usize = 2000;
+const MAX_ERROR_BYTES: usize = 2000;
 
 /// The outcome of an installation of packages.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub async fn put(
     // NUL is the only character that a Postgres text cannot contain.
     let trouble = trouble.map(|text| {
         let text = text.replace('\0', " ");
-        text[..text.floor_char_boundary(MAX_TROUBLE_BYTES)].to_owned()
+        text[..text.floor_char_boundary(MAX_ERROR_BYTES)].to_owned()
     });
     sqlx::query!(
         "insert into skill_packages (place, digest, trouble) values ($1, decode($2, 'hex'), $3)

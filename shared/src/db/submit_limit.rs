@@ -42,7 +42,7 @@ pub async fn put(
 pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
     let mut last = Some(Uuid::nil());
     while let Some(after) = last {
-        // Skips locked runs, because waiting for them could cause a deadlock. Locks on runs are brief.
+        // Skips locked runs, because a statement that holds locks and waits for others could cause a deadlock.
         last = sqlx::query_scalar!(
             "with uncounted as materialized (
                  select job_id from run
@@ -59,6 +59,21 @@ pub async fn count_earlier(db: &Pool, tenant: TenantId) -> sqlx::Result<()> {
             after,
         )
         .fetch_optional(db)
+        .await?;
+    }
+    // The skipped runs follow one at a time: a statement that holds no other lock can wait.
+    while let Some(skipped) = sqlx::query_scalar!(
+        "select job_id from run where tenant_id = $1 and not counts_toward_limit limit 1",
+        tenant.0,
+    )
+    .fetch_optional(db)
+    .await?
+    {
+        sqlx::query!(
+            "update run set counts_toward_limit = true where job_id = $1",
+            skipped,
+        )
+        .execute(db)
         .await?;
     }
     Ok(())

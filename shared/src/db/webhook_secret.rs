@@ -99,6 +99,20 @@ pub async fn get_default(
     Ok(row.map(SealedWebhookSecret::from))
 }
 
+/// Returns when the previous secret of the webhooks of a tenant's jobs stops signing, if there is one.
+pub async fn get_previous_expiry(
+    db: impl PgExecutor<'_>,
+    tenant: TenantId,
+) -> sqlx::Result<Option<DateTime<Utc>>> {
+    sqlx::query_scalar!(
+        "select max(expires_at) from webhook_secret
+         where tenant_id = $1 and webhook_id is null and expires_at > now()",
+        tenant.0,
+    )
+    .fetch_one(db)
+    .await
+}
+
 /// Lists the secrets that sign now, newest first: those of the webhooks, and those of the jobs of the tenants.
 pub async fn list_signing(
     db: impl PgExecutor<'_>,

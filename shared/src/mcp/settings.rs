@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 
 use super::check::{MAX_TIMEOUT_SECONDS, check_access, check_tools, is_name};
 use super::{McpAccess, McpServer};
-use crate::whole::Whole;
+use crate::whole_number::WholeNumber;
 
 /// An MCP server of an agent. Exactly one of `command` and `url` is set.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -43,7 +43,7 @@ pub struct McpServerSettings {
     /// The timeout of a tool call, in seconds. Null means 60.
     #[serde(default)]
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 600)]
-    pub timeout_seconds: Option<Whole>,
+    pub timeout_seconds: Option<WholeNumber>,
 }
 
 /// An error in the settings of a server.
@@ -76,7 +76,7 @@ impl McpServer {
             );
         }
         check_tools(settings.tools.as_deref(), &mut wrong);
-        let timeout_seconds = settings.timeout_seconds.and_then(Whole::get);
+        let timeout_seconds = settings.timeout_seconds.and_then(WholeNumber::get);
         let seconds = timeout_seconds.filter(|it| (1..=MAX_TIMEOUT_SECONDS).contains(it));
         if settings.timeout_seconds.is_some() && seconds.is_none() {
             wrong("/timeout_seconds", "must be a whole number from 1 to 600");
@@ -113,7 +113,7 @@ impl From<McpServer> for McpServerSettings {
         let common = Self {
             name: server.name,
             tools: server.tools,
-            timeout_seconds: server.timeout_seconds.map(Whole::from),
+            timeout_seconds: server.timeout_seconds.map(WholeNumber::from),
             ..Self::default()
         };
         match server.access {

@@ -6,7 +6,7 @@
 
 mod protocol;
 
-use protocol::{Entry, Protocol, Say, WORKERS, World};
+use protocol::{Entry, EntryKind, Protocol, ProtocolState, WORKERS};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 /// The properties that must hold in every state or in the end.
@@ -14,39 +14,43 @@ fn promises() -> Vec<Property<Protocol>> {
     vec![
         Property::always(
             "one entry ends the log, and is its last",
-            |_, world: &World| {
-                let place = world.log.iter().position(|(_, say)| *say == Say::Ended);
-                place.is_none_or(|place| place + 1 == world.log.len())
+            |_, state: &ProtocolState| {
+                let place = state
+                    .log
+                    .iter()
+                    .position(|(_, kind)| *kind == EntryKind::Ended);
+                place.is_none_or(|place| place + 1 == state.log.len())
             },
         ),
-        Property::always("nothing is written twice", |_, world: &World| {
-            let twice = |(place, entry)| world.log[..place].contains(entry);
-            !world.log.iter().enumerate().any(twice)
+        Property::always("nothing is written twice", |_, state: &ProtocolState| {
+            let twice = |(place, entry)| state.log[..place].contains(entry);
+            !state.log.iter().enumerate().any(twice)
         }),
-        Property::always("only the holder writes", |_, world: &World| {
+        Property::always("only the holder writes", |_, state: &ProtocolState| {
             let is_superseded = |pair: &[Entry]| pair[1].0 < pair[0].0;
-            let after_end = |pair: &[Entry]| pair[0].1 == Say::Retried && pair[0].0 == pair[1].0;
+            let after_end =
+                |pair: &[Entry]| pair[0].1 == EntryKind::Retried && pair[0].0 == pair[1].0;
             // A cancellation can end a job that no worker holds.
-            let stranger = |pair: &[Entry]| after_end(pair) && pair[1].1 != Say::Ended;
-            !world.stranger
-                && !world
+            let is_after_end = |pair: &[Entry]| after_end(pair) && pair[1].1 != EntryKind::Ended;
+            !state.was_written_without_lease
+                && !state
                     .log
                     .windows(2)
-                    .any(|pair| is_superseded(pair) || stranger(pair))
+                    .any(|pair| is_superseded(pair) || is_after_end(pair))
         }),
         Property::always(
             "two work at once only if one has slept",
-            |_, world: &World| {
+            |_, state: &ProtocolState| {
                 let is_busy =
-                    |worker: &usize| world.work[*worker].is_some() && !world.has_slept[*worker];
+                    |worker: &usize| state.work[*worker].is_some() && !state.was_stopped[*worker];
                 (0..WORKERS).filter(is_busy).count() < 2
             },
         ),
         Property::always(
             "what is saved is there while it is needed",
-            |_, world: &World| !world.cleared || world.is_over(),
+            |_, state: &ProtocolState| !state.cleared || state.is_over(),
         ),
-        Property::eventually("the job ends", |_, world: &World| world.is_over()),
+        Property::eventually("the job ends", |_, state: &ProtocolState| state.is_over()),
     ]
 }
 
@@ -63,7 +67,7 @@ fn broken(protocol: Protocol, enough: HasDiscoveries) -> Vec<&'static str> {
 
 #[test]
 fn the_protocol_keeps_its_promises_in_every_order_of_events() {
-    assert_eq!(broken(Protocol::Whole, HasDiscoveries::All), [""; 0]);
+    assert_eq!(broken(Protocol::Complete, HasDiscoveries::All), [""; 0]);
 }
 
 #[test]

@@ -6,14 +6,14 @@ use crate::promises;
 
 pub(crate) const WORKERS: usize = 2;
 /// The maximum number of failures in one history.
-const TROUBLES: u8 = 3;
+const MAX_FAILURES: u8 = 3;
 /// The number of lost workers after which the job fails.
 const MAX_CRASHES: u8 = 3;
 
-/// The protocol, whole or with one rule missing.
+/// The protocol, complete or with one rule missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Protocol {
-    Whole,
+    Complete,
     /// A worker can end the job without holding its lease.
     FinishWithoutFence,
     /// An append does not name the entry that it follows.
@@ -31,7 +31,7 @@ pub(crate) enum Protocol {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum Say {
+pub(crate) enum EntryKind {
     Started,
     Step,
     Ended,
@@ -39,7 +39,7 @@ pub(crate) enum Say {
 }
 
 /// An entry of the log, with the lease of its attempt.
-pub(crate) type Entry = (u8, Say);
+pub(crate) type Entry = (u8, EntryKind);
 
 /// An append in transit: the worker, the entry under its lease, and the number of entries before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,12 +62,12 @@ pub(crate) enum Health {
 pub(crate) struct Work {
     lease: u8,
     base: usize,
-    last: Option<Say>,
-    sent: Option<Say>,
+    last: Option<EntryKind>,
+    sent: Option<EntryKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct World {
+pub(crate) struct ProtocolState {
     pub(crate) lease: u8,
     pub(crate) attempt: u8,
     pub(crate) holder: Option<usize>,
@@ -76,56 +76,68 @@ pub(crate) struct World {
     pub(crate) cancel: bool,
     pub(crate) health: [Health; WORKERS],
     /// Whether the worker was stopped. A worker that continues does not know at once what it missed.
-    pub(crate) has_slept: [bool; WORKERS],
+    pub(crate) was_stopped: [bool; WORKERS],
     pub(crate) work: [Option<Work>; WORKERS],
     pub(crate) wire: Vec<SentAppend>,
-    pub(crate) troubles: u8,
+    pub(crate) failures_left: u8,
     /// Whether a worker wrote without holding the job.
-    pub(crate) stranger: bool,
+    pub(crate) was_written_without_lease: bool,
     /// Whether a worker removed the job's saved data because it believes that it ended the job.
     pub(crate) cleared: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Act {
-    Claim { worker: usize, heard: bool },
+pub(crate) enum Action {
+    Claim {
+        worker: usize,
+        is_answered: bool,
+    },
     Send(usize),
-    Again(usize),
-    Arrive { append: SentAppend, heard: bool },
-    Ail(usize, Health),
+    Resend(usize),
+    Deliver {
+        append: SentAppend,
+        is_answered: bool,
+    },
+    Fail(usize, Health),
     Recover(usize),
     Surrender(usize),
     Reap,
     Cancel,
 }
 
-impl World {
+impl ProtocolState {
     pub(crate) fn is_over(&self) -> bool {
-        self.log.iter().any(|(_, say)| *say == Say::Ended)
+        self.log.iter().any(|(_, kind)| *kind == EntryKind::Ended)
     }
 
     /// Ends or frees the job of a lost worker.
     fn take_over(&mut self) {
         self.crashes += 1;
         let ends = self.cancel || self.crashes == MAX_CRASHES;
-        self.log
-            .push((self.attempt, if ends { Say::Ended } else { Say::Retried }));
+        self.log.push((
+            self.attempt,
+            if ends {
+                EntryKind::Ended
+            } else {
+                EntryKind::Retried
+            },
+        ));
         self.lease += 1;
         self.holder = None;
     }
 }
 
 impl Protocol {
-    fn accepts(self, world: &World, append: &SentAppend) -> bool {
-        let is_held = world.holder.is_some() || self == Self::ReapWithoutTrace;
-        let is_fenced = is_held && append.entry.0 == world.lease;
-        let follows = self == Self::AppendWithoutBase || append.base == world.log.len();
-        let is_free = self == Self::FinishWithoutFence && append.entry.1 == Say::Ended;
-        is_free || is_fenced && follows && !world.is_over()
+    fn accepts(self, state: &ProtocolState, append: &SentAppend) -> bool {
+        let is_held = state.holder.is_some() || self == Self::ReapWithoutTrace;
+        let is_fenced = is_held && append.entry.0 == state.lease;
+        let follows = self == Self::AppendWithoutBase || append.base == state.log.len();
+        let is_free = self == Self::FinishWithoutFence && append.entry.1 == EntryKind::Ended;
+        is_free || is_fenced && follows && !state.is_over()
     }
 
-    fn is_written(self, world: &World, append: &SentAppend) -> bool {
-        match world.log.get(append.base) {
+    fn is_written(self, state: &ProtocolState, append: &SentAppend) -> bool {
+        match state.log.get(append.base) {
             Some((attempt, _)) if self == Self::WrittenByNumber => *attempt == append.entry.0,
             Some(entry) => *entry == append.entry,
             None => false,
@@ -133,29 +145,29 @@ impl Protocol {
     }
 
     /// Whether the holder can be considered lost.
-    fn is_silent(self, world: &World, holder: usize) -> bool {
-        match world.health[holder] {
+    fn is_silent(self, state: &ProtocolState, holder: usize) -> bool {
+        match state.health[holder] {
             // The worker never learned that it holds the job. The database tells it, and the job is given up.
-            Health::Well => self != Self::NothingGivenUp && world.work[holder].is_none(),
+            Health::Well => self != Self::NothingGivenUp && state.work[holder].is_none(),
             // The worker stops its own work before another worker can start.
-            Health::CutOff => world.work[holder].is_none() || self == Self::NoSurrender,
+            Health::CutOff => state.work[holder].is_none() || self == Self::NoSurrender,
             Health::Stopped | Health::Dead => true,
         }
     }
 
-    fn answer(self, world: &mut World, append: &SentAppend, is_good: bool) {
-        let Some(work) = &mut world.work[append.worker].filter(|work| {
-            world.health[append.worker] == Health::Well
+    fn answer(self, state: &mut ProtocolState, append: &SentAppend, is_good: bool) {
+        let Some(work) = &mut state.work[append.worker].filter(|work| {
+            state.health[append.worker] == Health::Well
                 && work.lease == append.entry.0
                 && work.sent == Some(append.entry.1)
                 && work.base == append.base
         }) else {
             return;
         };
-        world.work[append.worker] = if !is_good && !self.is_written(world, append) {
+        state.work[append.worker] = if !is_good && !self.is_written(state, append) {
             None
-        } else if append.entry.1 == Say::Ended {
-            world.cleared = true;
+        } else if append.entry.1 == EntryKind::Ended {
+            state.cleared = true;
             None
         } else {
             Some(Work {
@@ -169,11 +181,11 @@ impl Protocol {
 }
 
 impl Model for Protocol {
-    type State = World;
-    type Action = Act;
+    type State = ProtocolState;
+    type Action = Action;
 
-    fn init_states(&self) -> Vec<World> {
-        vec![World {
+    fn init_states(&self) -> Vec<ProtocolState> {
+        vec![ProtocolState {
             lease: 0,
             attempt: 0,
             holder: None,
@@ -181,108 +193,111 @@ impl Model for Protocol {
             crashes: 0,
             cancel: false,
             health: [Health::Well; WORKERS],
-            has_slept: [false; WORKERS],
+            was_stopped: [false; WORKERS],
             work: [None; WORKERS],
             wire: Vec::new(),
-            troubles: TROUBLES,
-            stranger: false,
+            failures_left: MAX_FAILURES,
+            was_written_without_lease: false,
             cleared: false,
         }]
     }
 
-    fn actions(&self, world: &World, acts: &mut Vec<Act>) {
-        let is_trouble_left = world.troubles > 0;
+    fn actions(&self, state: &ProtocolState, actions: &mut Vec<Action>) {
+        let is_failure_left = state.failures_left > 0;
         for worker in 0..WORKERS {
-            let (health, work) = (world.health[worker], world.work[worker]);
+            let (health, work) = (state.health[worker], state.work[worker]);
             if health != Health::Well {
-                acts.push(Act::Recover(worker));
+                actions.push(Action::Recover(worker));
             }
             if health == Health::CutOff && work.is_some() && *self != Self::NoSurrender {
-                acts.push(Act::Surrender(worker));
+                actions.push(Action::Surrender(worker));
             }
             if health == Health::Well {
                 match work {
-                    None if world.holder.is_none() && !world.is_over() => {
-                        acts.push(Act::Claim {
+                    None if state.holder.is_none() && !state.is_over() => {
+                        actions.push(Action::Claim {
                             worker,
-                            heard: true,
+                            is_answered: true,
                         });
-                        acts.extend(is_trouble_left.then_some(Act::Claim {
+                        actions.extend(is_failure_left.then_some(Action::Claim {
                             worker,
-                            heard: false,
+                            is_answered: false,
                         }));
                     }
-                    Some(Work { sent: None, .. }) => acts.push(Act::Send(worker)),
+                    Some(Work { sent: None, .. }) => actions.push(Action::Send(worker)),
                     Some(work)
-                        if !world
+                        if !state
                             .wire
                             .iter()
                             .any(|it| it.worker == worker && it.base == work.base) =>
                     {
-                        acts.push(Act::Again(worker));
+                        actions.push(Action::Resend(worker));
                     }
-                    Some(_) if is_trouble_left => acts.push(Act::Again(worker)),
+                    Some(_) if is_failure_left => actions.push(Action::Resend(worker)),
                     _ => {}
                 }
-                if is_trouble_left {
-                    let ailments = [Health::CutOff, Health::Stopped, Health::Dead];
-                    acts.extend(ailments.map(|ailment| Act::Ail(worker, ailment)));
+                if is_failure_left {
+                    let failures = [Health::CutOff, Health::Stopped, Health::Dead];
+                    actions.extend(failures.map(|failure| Action::Fail(worker, failure)));
                 }
             }
         }
-        for append in &world.wire {
-            acts.push(Act::Arrive {
+        for append in &state.wire {
+            actions.push(Action::Deliver {
                 append: *append,
-                heard: true,
+                is_answered: true,
             });
-            acts.extend(is_trouble_left.then_some(Act::Arrive {
+            actions.extend(is_failure_left.then_some(Action::Deliver {
                 append: *append,
-                heard: false,
+                is_answered: false,
             }));
         }
-        let holder = world.holder.filter(|_| *self != Self::NoReaper);
-        if holder.is_some_and(|holder| self.is_silent(world, holder)) {
-            acts.push(Act::Reap);
+        let holder = state.holder.filter(|_| *self != Self::NoReaper);
+        if holder.is_some_and(|holder| self.is_silent(state, holder)) {
+            actions.push(Action::Reap);
         }
-        if !world.cancel && is_trouble_left && !world.is_over() {
-            acts.push(Act::Cancel);
+        if !state.cancel && is_failure_left && !state.is_over() {
+            actions.push(Action::Cancel);
         }
     }
 
-    fn next_state(&self, before: &World, act: Act) -> Option<World> {
-        let mut world = before.clone();
-        match act {
-            Act::Claim { worker, heard } => {
-                world.lease += 1;
-                world.attempt = world.lease;
-                world.holder = Some(worker);
-                let (lease, base) = (world.lease, world.log.len());
-                world.work[worker] = heard.then_some(Work {
+    fn next_state(&self, before: &ProtocolState, action: Action) -> Option<ProtocolState> {
+        let mut state = before.clone();
+        match action {
+            Action::Claim {
+                worker,
+                is_answered,
+            } => {
+                state.lease += 1;
+                state.attempt = state.lease;
+                state.holder = Some(worker);
+                let (lease, base) = (state.lease, state.log.len());
+                state.work[worker] = is_answered.then_some(Work {
                     lease,
                     base,
                     last: None,
                     sent: None,
                 });
-                world.troubles -= u8::from(!heard);
+                state.failures_left -= u8::from(!is_answered);
             }
-            Act::Send(worker) => {
-                let work = world.work[worker].as_mut()?;
-                let say = match work.last {
-                    _ if world.cancel => Say::Ended,
-                    None => Say::Started,
-                    Some(Say::Started) => Say::Step,
-                    Some(_) => Say::Ended,
+            Action::Send(worker) => {
+                let work = state.work[worker].as_mut()?;
+                let kind = match work.last {
+                    _ if state.cancel => EntryKind::Ended,
+                    None => EntryKind::Started,
+                    Some(EntryKind::Started) => EntryKind::Step,
+                    Some(_) => EntryKind::Ended,
                 };
-                work.sent = Some(say);
-                let (entry, base) = ((work.lease, say), work.base);
-                world.wire.push(SentAppend {
+                work.sent = Some(kind);
+                let (entry, base) = ((work.lease, kind), work.base);
+                state.wire.push(SentAppend {
                     worker,
                     entry,
                     base,
                 });
             }
-            Act::Again(worker) => {
-                let work = world.work[worker]?;
+            Action::Resend(worker) => {
+                let work = state.work[worker]?;
                 let append = SentAppend {
                     worker,
                     entry: (work.lease, work.sent?),
@@ -290,48 +305,51 @@ impl Model for Protocol {
                 };
                 // If the first append is still in transit, sending it again is a failure. Otherwise the first one was
                 // lost, which already counted as a failure.
-                world.troubles -= u8::from(world.wire.contains(&append));
-                world.wire.push(append);
+                state.failures_left -= u8::from(state.wire.contains(&append));
+                state.wire.push(append);
             }
-            Act::Arrive { append, heard } => {
-                let place = world.wire.iter().position(|it| *it == append)?;
-                world.wire.remove(place);
-                let is_good = self.accepts(&world, &append);
+            Action::Deliver {
+                append,
+                is_answered,
+            } => {
+                let place = state.wire.iter().position(|it| *it == append)?;
+                state.wire.remove(place);
+                let is_good = self.accepts(&state, &append);
                 if is_good {
-                    world.stranger |= world.holder != Some(append.worker);
-                    world.log.push(append.entry);
-                    if append.entry.1 == Say::Ended {
-                        world.holder = None;
+                    state.was_written_without_lease |= state.holder != Some(append.worker);
+                    state.log.push(append.entry);
+                    if append.entry.1 == EntryKind::Ended {
+                        state.holder = None;
                     }
                 }
-                if heard {
-                    self.answer(&mut world, &append, is_good);
+                if is_answered {
+                    self.answer(&mut state, &append, is_good);
                 } else {
-                    world.troubles -= 1;
+                    state.failures_left -= 1;
                 }
             }
-            Act::Ail(worker, ailment) => {
-                world.health[worker] = ailment;
-                world.has_slept[worker] |= ailment == Health::Stopped;
-                world.troubles -= 1;
-                if ailment == Health::Dead {
-                    world.work[worker] = None;
+            Action::Fail(worker, failure) => {
+                state.health[worker] = failure;
+                state.was_stopped[worker] |= failure == Health::Stopped;
+                state.failures_left -= 1;
+                if failure == Health::Dead {
+                    state.work[worker] = None;
                 }
             }
-            Act::Recover(worker) => world.health[worker] = Health::Well,
-            Act::Surrender(worker) => world.work[worker] = None,
-            Act::Reap if *self == Self::ReapWithoutTrace => world.holder = None,
-            Act::Reap => world.take_over(),
-            Act::Cancel => {
-                world.cancel = true;
-                world.troubles -= 1;
-                if world.holder.is_none() {
-                    world.log.push((world.attempt, Say::Ended));
+            Action::Recover(worker) => state.health[worker] = Health::Well,
+            Action::Surrender(worker) => state.work[worker] = None,
+            Action::Reap if *self == Self::ReapWithoutTrace => state.holder = None,
+            Action::Reap => state.take_over(),
+            Action::Cancel => {
+                state.cancel = true;
+                state.failures_left -= 1;
+                if state.holder.is_none() {
+                    state.log.push((state.attempt, EntryKind::Ended));
                 }
             }
         }
-        world.wire.sort_unstable();
-        Some(world)
+        state.wire.sort_unstable();
+        Some(state)
     }
 
     fn properties(&self) -> Vec<Property<Self>> {

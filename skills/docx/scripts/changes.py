@@ -124,7 +124,7 @@ class Marker:
     def delete_paragraph(self, paragraph: etree._Element) -> None:
         """Deletes a paragraph with its mark."""
         if paragraph.getparent().tag == w("tc") and len(paragraph.getparent().findall(w("p"))) == 1:
-            raise Problem("a table cell keeps its only paragraph: delete its text instead")
+            raise Problem("the only paragraph of a table cell cannot be deleted: delete its text instead")
         for run in list(runs(paragraph)):
             self._delete(run)
         self._mark(paragraph, "del")

@@ -46,12 +46,12 @@ def thread_id(comment: etree._Element, number: int) -> str:
 def add(package: Package, wanted: Any, author: str) -> int:
     """Adds comments and replies."""
     if not isinstance(wanted, list) or not wanted or not all(isinstance(one, dict) for one in wanted):
-        raise Problem("the comments are not a list of objects")
+        raise Problem("the comments must be a list of objects")
     comments, threads = comment_parts(package)
     for one in wanted:
         text = str(one.get("text", ""))
         if not text or ("find" in one) == ("reply_to" in one):
-            raise Problem("a comment needs a text, and one of find and reply_to")
+            raise Problem("a comment needs text, and either find or reply_to")
         number = 1 + max([int(old.get(w("id"), "0")) for old in comments], default=-1)
         comment = new_comment(comments, number, text, author)
         entry = etree.SubElement(threads, f"{{{W15}}}commentEx")
@@ -113,7 +113,7 @@ def answer(package: Package, threads: Any, entry: Any, parent: Any, number: int)
     for name in ("commentRangeStart", "commentRangeEnd", "commentReference"):
         found = next((one for one in tree.iter(w(name)) if one.get(w("id")) == parent.get(w("id"))), None)
         if found is None:
-            raise Problem(f"the comment {parent.get(w('id'))} has no place in the text")
+            raise Problem(f"the comment {parent.get(w('id'))} has no anchor in the text")
         twin = etree.Element(w(name))
         twin.set(w("id"), str(number))
         if name == "commentReference":
@@ -154,7 +154,7 @@ def main() -> None:
     tasks = parser.add_subparsers(dest="task", required=True)
     one = tasks.add_parser("list", help="list the comments")
     one.add_argument("document", type=Path)
-    one = tasks.add_parser("add", help="add comments and answers")
+    one = tasks.add_parser("add", help="add comments and replies")
     one.add_argument("document", type=Path)
     one.add_argument("comments", help="a JSON file, or - for standard input")
     one.add_argument("out", type=Path)
@@ -167,7 +167,7 @@ def main() -> None:
     count = add(package, read_json(given.comments), given.author)
     package.save(given.out)
     if without_comments(Package(given.out)) != without_comments(Package(given.document)):
-        raise Problem(f"{given.out}: the text has changed; this is an error of this script, do not hand it over")
+        raise Problem(f"{given.out}: the text has changed; this is a bug of this script, do not use the file")
     print(f"{given.out}: {count} comments added; the text is unchanged")
 
 

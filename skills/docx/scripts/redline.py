@@ -51,7 +51,7 @@ def check_only_tracked(original: Package, changed: Package) -> int:
 def apply(package: Package, changes: Any, author: str) -> Marker:
     """Applies the changes and checks the text of each paragraph."""
     if not isinstance(changes, list) or not all(isinstance(one, dict) for one in changes) or not changes:
-        raise Problem("the changes are not a list of objects")
+        raise Problem("the changes must be a list of objects")
     marker = Marker(author, highest_id(package))
     for change in changes:
         if "find" in change and "replace" in change:
@@ -64,7 +64,7 @@ def apply(package: Package, changes: Any, author: str) -> Marker:
             marker.delete_paragraph(paragraph)
         else:
             keys = ", ".join(sorted(map(str, change)))
-            raise Problem(f"a change has the keys {keys}: see --help for what there is")
+            raise Problem(f"a change has the keys {keys}: see --help for the valid keys")
     return marker
 
 
@@ -82,7 +82,7 @@ def replace(package: Package, marker: Marker, find: str, new: str, nth: int | st
                     replace_at(marker, paragraph, start, find, new)
                 count += len(starts)
         if count == 0:
-            raise Problem(f"the text {find!r} is in no paragraph")
+            raise Problem(f"no paragraph contains the text {find!r}")
         return
     paragraph, start = place(package, find, int(nth))
     replace_at(marker, paragraph, start, find, new)
@@ -94,7 +94,7 @@ def replace_at(marker: Marker, paragraph: Any, start: int, find: str, new: str) 
     wanted = text[:start] + new + text[start + len(find) :]
     marker.replace(paragraph, start, find, new)
     if paragraph_text(paragraph) != wanted:
-        raise Problem(f"the change of {find!r} cannot be made as tracked change: a field or picture is in it")
+        raise Problem(f"{find!r} cannot be replaced as a tracked change: it contains a field or picture")
 
 
 def list_changes(package: Package) -> int:
@@ -136,10 +136,10 @@ def main() -> None:
         except Problem:
             given.out.unlink()
             raise
-        print(f"{given.out}: {count} tracked changes by {marker.author}; without them it is {given.document}")
+        print(f"{given.out}: {count} tracked changes by {marker.author}; rejecting them restores {given.document}")
     elif given.task == "check":
         count = check_only_tracked(Package(given.original), package)
-        print(f"{given.document}: {count} new tracked changes; without them it is {given.original}")
+        print(f"{given.document}: {count} new tracked changes; rejecting them restores {given.original}")
     elif given.task == "list":
         print(f"{given.document}: {list_changes(package)} tracked changes")
     else:

@@ -59,7 +59,7 @@ def remove_old(document: DocumentType) -> Paragraph | None:
                 inside = False
                 break
     if inside:
-        raise Problem("the old table of contents has no end; remove it by hand")
+        raise Problem("the old table of contents has no end mark; delete it by hand")
     if gone:
         place = OxmlElement("w:p")
         gone[0].addprevious(place)
@@ -170,7 +170,7 @@ def pages(path: Path, expected: list[str]) -> list[int]:
         while at < len(found) and not found[at][0].endswith(wanted):
             at += 1
         if at == len(found):
-            raise Problem(f"the heading {text[:60]!r} is not found in the layout")
+            raise Problem(f"the heading {text[:60]!r} was not found in the layout")
         result.append(found[at][1])
         at += 1
     return result
@@ -181,7 +181,7 @@ def main() -> None:
     parser.add_argument("document", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--levels", type=int, choices=range(1, 4), default=2)
-    parser.add_argument("--title", default="Contents", help="its heading, which is not listed; empty for none")
+    parser.add_argument("--title", default="Contents", help="the heading above the table (Contents)")
     given = parser.parse_args()
     check_package(given.document, DOCUMENT)
     document = Document(str(given.document))

@@ -2,7 +2,7 @@
 """Checks that Word can open a document without repair, and that the document is well structured.
 
 Errors (exit 1): broken relationships, elements out of order, duplicate numbers, tables with wrong cells, comments
-without a place, and characters without a glyph. Warnings: pictures without a description, skipped heading levels,
+without an anchor, and characters without a glyph. Warnings: pictures without a description, skipped heading levels,
 layout by empty paragraphs, and leftover template text. --fix puts elements into the correct order.
 """
 
@@ -34,7 +34,7 @@ def package_errors(package: Package) -> Iterator[str]:
         if not is_typed and not name.endswith("/") and name != "[Content_Types].xml":
             yield f"{name} has no content type"
     for name in sorted(known - set(package.parts)):
-        yield f"{name} has a content type and is missing"
+        yield f"{name} has a content type but is missing"
     for name in sorted(one for one in package.parts if one.endswith(".rels")):
         source = posixpath.dirname(posixpath.dirname(name))
         for relation in package.tree(name).iter(f"{{{RELATIONS}}}Relationship"):
@@ -56,9 +56,7 @@ def reference_errors(package: Package) -> Iterator[str]:
                     yield f"{name} uses the relationship {value}, which is missing"
         for kind, tag in (("bookmark", w("bookmarkStart")), ("comment range", w("commentRangeStart"))):
             numbers = Counter(one.get(w("id")) for one in tree.iter(tag))
-            yield from (
-                f"{name}: the number {one} is of {count} {kind}s" for one, count in numbers.items() if count > 1
-            )
+            yield from (f"{name}: {count} {kind}s have the number {one}" for one, count in numbers.items() if count > 1)
     body = package.tree()
     comments = (
         {one.get(w("id")) for one in package.tree("word/comments.xml")}
@@ -67,7 +65,7 @@ def reference_errors(package: Package) -> Iterator[str]:
     )
     placed = {one.get(w("id")) for one in body.iter(w("commentReference"))}
     yield from (f"the comment {one} has no text" for one in sorted(placed - comments))
-    yield from (f"the comment {one} has no place" for one in sorted(comments - placed))
+    yield from (f"the comment {one} has no anchor in the text" for one in sorted(comments - placed))
 
 
 def order_errors(package: Package, fix: bool) -> Iterator[str]:
@@ -87,7 +85,7 @@ def order_errors(package: Package, fix: bool) -> Iterator[str]:
                     element[:] = sorted(known, key=lambda one: ranks.get(etree.QName(one).localname, 999)) + rest
                 else:
                     names = " ".join(etree.QName(one).localname for one in known)
-                    yield f"{name}: the elements of {kind} are out of order ({names}); --fix mends it"
+                    yield f"{name}: the elements of {kind} are out of order ({names}); --fix corrects it"
 
 
 def structure_errors(package: Package) -> Iterator[str]:
@@ -107,7 +105,7 @@ def structure_errors(package: Package) -> Iterator[str]:
                 if len(cell) == 0 or cell[-1].tag not in (w("p"), w("sdt")):
                     yield f"table {number}, row {row_number}: a cell does not end with a paragraph"
     for wrong in tree.iterfind(f".//{w('del')}//{w('t')}"):
-        yield f"a tracked deletion holds text that is not marked as deleted: {wrong.text!r}"
+        yield f"a tracked deletion contains text that is not marked as deleted: {wrong.text!r}"
 
 
 def warnings(package: Package) -> Iterator[str]:
@@ -124,23 +122,23 @@ def warnings(package: Package) -> Iterator[str]:
     for paragraph in tree.iter(w("p")):
         text = paragraph_text(paragraph)
         if found := LEFT_OVER.search(text):
-            yield f"{found.group()!r} stands in {text.strip()[:60]!r}"
+            yield f"leftover {found.group()!r} in {text.strip()[:60]!r}"
         style = paragraph.find(f"{w('pPr')}/{w('pStyle')}")
         name = "" if style is None else styles.get(style.get(w("val")), "")
         if name.startswith("heading ") and name[8:].isdigit() and text.strip():
             if int(name[8:]) > level + 1:
-                yield f"the heading {text[:60]!r} is of level {name[8:]} and follows one of level {level}"
+                yield f"the heading {text[:60]!r} has level {name[8:]} and follows one of level {level}"
             level = int(name[8:])
         blank = not text.strip() and len(list(paragraph.iter(w("drawing"), w("br"), w("sectPr")))) == 0
         empty = empty + 1 if blank and not name else 0
         if empty == 2:
-            yield "empty paragraphs follow each other: set space before or after instead"
+            yield "consecutive empty paragraphs: set the space before or after a paragraph instead"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("document", type=Path)
-    parser.add_argument("--fix", action="store_true", help="put elements into their order, in place")
+    parser.add_argument("--fix", action="store_true", help="put elements into the correct order, in place")
     given = parser.parse_args()
     package = Package(given.document)
     errors = [*order_errors(package, given.fix), *package_errors(package), *reference_errors(package)]

@@ -146,11 +146,11 @@ def place(package: Package, find: str, nth: int = 0) -> tuple[etree._Element, in
                 found.append((paragraph, at))
                 at += len(find)
     if not found:
-        raise Problem(f"the text {find!r} is in no paragraph")
+        raise Problem(f"no paragraph contains the text {find!r}")
     if nth == 0 and len(found) > 1:
-        raise Problem(f"the text {find!r} occurs {len(found)} times: give more of it, or its number as nth")
+        raise Problem(f"the text {find!r} occurs {len(found)} times: give more of the text, or its number as nth")
     if nth > len(found):
-        raise Problem(f"the text {find!r} occurs {len(found)} times, there is no number {nth}")
+        raise Problem(f"the text {find!r} occurs {len(found)} times: nth {nth} is too high")
     return found[max(nth - 1, 0)]
 
 

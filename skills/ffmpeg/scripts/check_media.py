@@ -49,7 +49,7 @@ def picture_findings(clip: Clip, log: str) -> Iterator[tuple[str, str]]:
             else:
                 yield "warning", f"the picture is {kind} from {start:.2f} to {end:.2f} s"
     if clip.video.codec == "h264" and clip.video.pixel_format not in ("yuv420p", "yuvj420p"):
-        yield "error", f"its pixels are {clip.video.pixel_format}; many players show only yuv420p: -pix_fmt yuv420p"
+        yield "error", f"its pixel format is {clip.video.pixel_format}; many players need yuv420p: -pix_fmt yuv420p"
     if clip.audio and abs(clip.video.seconds - clip.audio.seconds) > 0.3:
         yield "error", f"the picture ends at {clip.video.seconds:.2f} s and the sound at {clip.audio.seconds:.2f} s"
 
@@ -67,7 +67,7 @@ def sound_findings(clip: Clip, log: str, wanted: float | None) -> Iterator[tuple
     if peak and float(peak[1]) > -0.1:
         yield "warning", f"its true peak is {float(peak[1]):.1f} dBTP: it clips"
     if wanted is not None and (loud is None or abs(float(loud[1]) - wanted) > 0.5):
-        yield "error", f"its loudness is {loud[1] if loud else 'not known'} LUFS instead of {wanted:g}: loudness.py"
+        yield "error", f"its loudness is {loud[1] if loud else 'unknown'} LUFS instead of {wanted:g}: run loudness.py"
 
 
 def findings(clip: Clip, given: argparse.Namespace) -> Iterator[tuple[str, str]]:
@@ -87,7 +87,7 @@ def findings(clip: Clip, given: argparse.Namespace) -> Iterator[tuple[str, str]]
     if clip.audio:
         yield from sound_findings(clip, log, given.loudness)
     if clip.path.stat().st_size > 100_000_000:
-        yield "error", f"it has {clip.path.stat().st_size / 1e6:.0f} MB; an output may have 100"
+        yield "error", f"it has {clip.path.stat().st_size / 1e6:.0f} MB; the limit of an output is 100"
 
 
 def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
@@ -125,12 +125,12 @@ def sheet(clip: Clip, out: Path, count: int, at: list[float]) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("media", type=Path)
-    parser.add_argument("--sheet", type=Path, help="a picture to look at, PNG or JPEG")
-    parser.add_argument("--count", type=int, default=12, help="how many frames are on it (12)")
-    parser.add_argument("--at", type=float, nargs="+", default=[], metavar="SECONDS", help="these frames instead")
-    parser.add_argument("--seconds", type=float, help="how long it must be, to a tenth")
-    parser.add_argument("--size", help="how large its picture must be, such as 1280x720")
-    parser.add_argument("--loudness", type=float, help="how loud it must be, in LUFS")
+    parser.add_argument("--sheet", type=Path, help="the path of the sheet, PNG or JPEG")
+    parser.add_argument("--count", type=int, default=12, help="the number of frames on the sheet (12)")
+    parser.add_argument("--at", type=float, nargs="+", default=[], metavar="SECONDS", help="the times of its frames")
+    parser.add_argument("--seconds", type=float, help="the expected length, to a tenth of a second")
+    parser.add_argument("--size", help="the expected frame size, such as 1280x720")
+    parser.add_argument("--loudness", type=float, help="the expected loudness in LUFS")
     given = parser.parse_args()
     if not 1 <= given.count <= 60 or len(given.at) > 60:
         raise Problem("a sheet has 1 to 60 frames")

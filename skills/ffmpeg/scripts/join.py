@@ -136,23 +136,23 @@ def main() -> None:
     parser.add_argument("out", type=Path, metavar="OUT")
     parser.add_argument("clips", type=Path, metavar="CLIP", nargs="+")
     parser.add_argument("--size", type=size, help="such as 1280x720")
-    parser.add_argument("--rate", type=float, help="pictures a second")
-    parser.add_argument("--fit", choices=sorted(FIT), default="bars", help="how other shapes fill the frame (bars)")
+    parser.add_argument("--rate", type=float, help="frames per second")
+    parser.add_argument("--fit", choices=sorted(FIT), default="bars", help="how clips fill the frame (bars)")
     parser.add_argument("--fade", type=float, default=0.0, help="seconds of cross-fade between clips (0)")
-    parser.add_argument("--still", type=float, default=4.0, help="seconds that a still picture is shown (4)")
+    parser.add_argument("--still", type=float, default=4.0, help="the seconds for which a still picture is shown (4)")
     given = parser.parse_args()
     other_than(given.out, *given.clips)
     parts = [part(probe(path), given.still) for path in given.clips]
     if len(parts) < 2 and not given.size:
-        raise Problem("there must be at least two clips, or a --size that one is brought to")
+        raise Problem("give at least two clips, or one clip and --size")
     without = [str(one.clip.path) for one in parts if one.clip.video is None]
     if without and len(without) < len(parts):
-        raise Problem(f"{without[0]}: it has no picture, and others have; overlay it as sound, or give it a picture")
+        raise Problem(f"{without[0]}: it has no picture, but other clips do; overlay it as sound, or add one")
     if not without and given.out.suffix.lower() not in FILM:
-        raise Problem(f"{given.out}: clips with a picture need a name in one of {' '.join(FILM)}")
+        raise Problem(f"{given.out}: clips with a picture need a name that ends in one of {' '.join(FILM)}")
     short = min(parts, key=lambda one: one.seconds)
     if given.fade < 0 or given.still <= 0 or (given.rate is not None and not 1 <= given.rate <= 120):
-        raise Problem("--fade is 0 or more, --still more than 0, --rate between 1 and 120")
+        raise Problem("--fade must be at least 0, --still above 0, --rate from 1 to 120")
     if given.fade * 2 >= short.seconds and given.fade:
         raise Problem(f"{short.clip.path}: it has {short.seconds:.2f} s, too short for fades of {given.fade:g} s")
     is_copied = are_alike(parts) and not (given.fade or given.size or given.rate)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks a page in a real browser at 390 and 1200 pixels, in light and dark, and draws it.
 
-Errors (exit 1): resources from other places, script errors, a page that is too wide, low contrast, text that is
+Errors (exit 1): external resources, script errors, a page that is too wide, low contrast, text that is
 too small or cut, drawings and pictures without a description, fields without labels, open elements, characters
 without a glyph. Pictures: phone.png, wide.png, dark.png, and print.pdf in --out.
 """

@@ -104,7 +104,7 @@ class Browser:
                 ready, _, _ = select.select([self._in], [], [], max(end - time.monotonic(), 0))
                 chunk = os.read(self._in, 1 << 20) if ready else b""
                 if not chunk:
-                    raise Problem(f"the browser does not answer to {what}")
+                    raise Problem(f"the browser does not respond to {what}")
                 self._rest += chunk
             line, self._rest = self._rest.split(b"\0", 1)
             found: dict[str, Any] = json.loads(line)

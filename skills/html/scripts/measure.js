@@ -1,4 +1,4 @@
-// Measures the open page: what is cut, what cannot be read, what is not described. Its value is a list of findings.
+// Checks the open page for cut text, unreadable text and missing descriptions. Returns a list of findings.
 (() => {
   const found = [];
   const say = (kind, text) => { if (found.length < 200) found.push([kind, text]); };
@@ -24,7 +24,7 @@
   const canvas = matchMedia("(prefers-color-scheme: dark)").matches
     && getComputedStyle(document.documentElement).colorScheme.includes("dark")
     ? { r: 18, g: 18, b: 18, a: 1 } : { r: 255, g: 255, b: 255, a: 1 };
-  // The colour behind an element; null if it is a picture or a gradient.
+  // Returns the colour behind an element, or null if it is a picture or a gradient.
   const ground = (element) => {
     const layers = [];
     for (let one = element; one; one = one.parentElement) {
@@ -36,7 +36,7 @@
     }
     return layers.reverse().reduce((low, top) => over(top, low), canvas);
   };
-  // The colour behind a text of a drawing: the shape below it, or what is behind the drawing.
+  // Returns the colour behind a text of a drawing: that of the shape below it, or of the background of the drawing.
   const below = (element) => {
     const box = element.getBoundingClientRect();
     const stack = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
@@ -127,6 +127,6 @@
   if (!document.title.trim()) say("error", "it has no title");
   if (!document.querySelector("meta[name=viewport]")) say("error", "it has no viewport");
   const left = document.body.innerText.match(/\{\{|\bNaN\b|\bundefined\b|\[object |\bTODO\b|lorem ipsum|%s/i);
-  if (left) say("error", `${JSON.stringify(left[0])} stands in the text`);
+  if (left) say("error", `leftover ${JSON.stringify(left[0])} in the text`);
   return found;
 })();

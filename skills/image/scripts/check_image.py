@@ -43,7 +43,7 @@ def findings(path: Path, least: int) -> Iterator[tuple[str, str]]:
             exif = opened.getexif()
             picture = opened.convert("RGBA" if "A" in opened.getbands() or "transparency" in opened.info else "RGB")
     except (OSError, UnidentifiedImageError, SyntaxError, Image.DecompressionBombError) as error:
-        yield "error", f"it is damaged or no picture ({error})"
+        yield "error", f"it is damaged or not a picture ({error})"
         return
     width, height = picture.size
     if min(width, height) < least:
@@ -53,9 +53,9 @@ def findings(path: Path, least: int) -> Iterator[tuple[str, str]]:
     for name in edges(picture):
         yield "warning", f"something touches its {name} edge"
     if GPS in exif:
-        yield "warning", "it holds the place where it was taken"
+        yield "warning", "its metadata contains the location where it was taken"
     if exif.get(0x0112, 1) not in (1, 0):
-        yield "warning", "it is turned by a tag only; many programs ignore that"
+        yield "warning", "it is rotated only by a tag, which many programs ignore"
     if path.stat().st_size > 5_000_000:
         yield "warning", f"it has {path.stat().st_size / 1e6:.1f} MB"
 
@@ -88,9 +88,9 @@ def sheet(paths: list[Path], out: Path) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("pictures", type=Path, nargs="+")
-    parser.add_argument("--least", type=int, default=1, help="pixels of the shorter side")
-    parser.add_argument("--text", default="", help="the words that are drawn in it")
-    parser.add_argument("--sheet", type=Path, help="a picture of all of them")
+    parser.add_argument("--least", type=int, default=1, help="the minimum of the shorter side in pixels")
+    parser.add_argument("--text", default="", help="the words that the pictures contain")
+    parser.add_argument("--sheet", type=Path, help="the path of a picture that combines all pictures")
     given = parser.parse_args()
     errors = warnings = 0
     whole = []

@@ -56,14 +56,14 @@ def read(path: Path) -> list[Cue]:
         if at is None:
             if not block or re.match(r"WEBVTT|NOTE|STYLE|REGION", lines[0]):
                 continue
-            raise Problem(f"{path}: {lines[0][:60]!r} stands where the times of a cue should be")
+            raise Problem(f"{path}: {lines[0][:60]!r} is where the times of a cue should be")
         times = TIMES.fullmatch(lines[at])
         if not times:
             raise Problem(f"{path}: {lines[at][:60]!r} is not written as 00:00:01,000 --> 00:00:03,500")
         groups = times.groups()
         found.append(Cue(_seconds(*groups[:4]), _seconds(*groups[4:8]), "\n".join(lines[at + 1 :]).strip()))
     if not found:
-        raise Problem(f"{path}: it has no cues; SRT and WebVTT are read")
+        raise Problem(f"{path}: it has no cues; it must be SRT or WebVTT")
     return found
 
 
@@ -123,7 +123,7 @@ def _of_one(one: Cue, length: float | None) -> Iterator[tuple[str, str]]:
         yield "error", "it has no text"
         return
     if length is not None and one.end > length + 0.1:
-        yield "error", f"it ends after the film, which has {length:.2f} s"
+        yield "error", f"it ends after the film, which is {length:.2f} s long"
     speed = len("".join(one.words.split("\n"))) / shown
     if speed > FAST:
         yield "warning", f"{speed:.0f} characters a second; shorten it or show it longer, to at most {FAST:.0f}"
@@ -147,4 +147,4 @@ def findings(cues: list[Cue], length: float | None, is_drawn: bool) -> Iterator[
             yield "error", f"cue {n + 1} at {stamp(after.start)}: it overlaps cue {n} by {one.end - after.start:.2f} s"
     # Glyphs of colour fonts cannot be drawn into a film.
     for glyph in missing_glyphs((cue.words for cue in cues), ":color=false"):
-        yield "error" if is_drawn else "warning", f"no font here can draw {glyph} into a film"
+        yield "error" if is_drawn else "warning", f"no installed font can draw {glyph} into a film"

@@ -71,7 +71,7 @@ def main() -> int:
     parser.add_argument("--peak", type=float, default=-1.5, help="the highest true peak in dBTP (-1.5)")
     given = parser.parse_args()
     if not (-40 <= given.target <= -5 and -12 <= given.peak <= 0):
-        raise Problem("--target is between -40 and -5 LUFS, --peak between -12 and 0 dBTP")
+        raise Problem("--target must be between -40 and -5 LUFS, --peak between -12 and 0 dBTP")
     clip = probe(given.source)
     if clip.audio is None:
         raise Problem(f"{given.source}: it has no sound")
@@ -102,12 +102,12 @@ def main() -> int:
     if clip.sound_tracks > 1:
         print(f"warning: {given.source} has {clip.sound_tracks} sound tracks; only the first is in {given.out}")
     if lowered > AUDIBLE:
-        print(f"warning: the limiter lowers peaks by {lowered:.1f} dB, which is heard: use acompressor first")
+        print(f"warning: the limiter lowers peaks by {lowered:.1f} dB, which is audible: use acompressor first")
     print(f"{given.out}: {shown(after)}; before: {shown(before)}")
     if not is_reached(after, given.target, given.peak, 0.5):
         raise Problem(
             f"{given.out}: {after.integrated:.1f} LUFS and {after.peak:.1f} dBTP instead of {given.target:g} and "
-            f"at most {given.peak:g}: compress the sound first (acompressor), or take a lower target"
+            f"at most {given.peak:g}: compress the sound first (acompressor), or use a lower target"
         )
     return 0
 

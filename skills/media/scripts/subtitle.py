@@ -53,7 +53,7 @@ def checked(given: argparse.Namespace, is_drawn: bool) -> tuple[Clip, list[cues.
         raise Problem(f"{given.film}: it has no picture")
     found = cues.read(given.subtitles)
     if report(found, given.subtitles, film.seconds, is_drawn):
-        raise Problem(f"{given.subtitles}: mend its errors first, or try check --fix")
+        raise Problem(f"{given.subtitles}: correct its errors first, or try check --fix")
     return film, found
 
 
@@ -75,7 +75,7 @@ def soft(given: argparse.Namespace) -> int:
         ffmpeg("-i", f"file:{given.out}", "-map", "0:s:0", back)
         kept = len(cues.read(back))
     if kept != len(found):
-        raise Problem(f"{given.out}: it has {kept} of {len(found)} cues")
+        raise Problem(f"{given.out}: it has only {kept} of {len(found)} cues")
     print(f"{given.out}: {kept} cues as a track in {given.language}")
     return 0
 
@@ -109,18 +109,18 @@ def burn(given: argparse.Namespace) -> int:
     if abs(made - film.seconds) > 0.2:
         raise Problem(f"{given.out}: it has {made:.2f} s instead of {film.seconds:.2f}")
     middle = [f"{(one.start + one.end) / 2:.2f}" for one in (found[0], found[len(found) // 2], found[-1])]
-    print(f"{given.out}: {len(found)} cues drawn; look at the pictures of {', '.join(dict.fromkeys(middle))} s")
+    print(f"{given.out}: {len(found)} cues drawn; look at the frames at {', '.join(dict.fromkeys(middle))} s")
     return 0
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    one = commands.add_parser("check", help="says what is wrong")
+    one = commands.add_parser("check", help="prints errors and warnings")
     one.add_argument("subtitles", type=Path)
     one.add_argument("--film", type=Path)
     one.add_argument("--fix", type=Path)
-    for name, text in (("soft", "adds them as a track"), ("burn", "draws them into the picture")):
+    for name, text in (("soft", "adds the subtitles as a track"), ("burn", "draws the subtitles into the picture")):
         one = commands.add_parser(name, help=text)
         for part in ("film", "subtitles", "out"):
             one.add_argument(part, type=Path)

@@ -24,7 +24,7 @@ STANDARD |= {"ZapfDingbats", "Symbol", "Helvetica-BoldOblique", "Times-BoldItali
 def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
     """Finds fonts that are not embedded, and characters that are missing in fonts."""
     for number in pages_with_boxes(pdf):
-        yield "error", f"page {number}: a font lacks signs of a chart: empty boxes were drawn"
+        yield "error", f"page {number}: a font lacks characters of a chart: empty boxes were drawn"
     for one in used_fonts(pdf):
         files = one.inner.get("/FontDescriptor", {})
         is_inside = any(key in files for key in ("/FontFile", "/FontFile2", "/FontFile3"))
@@ -32,9 +32,9 @@ def font_findings(pdf: pikepdf.Pdf) -> Iterator[tuple[str, str]]:
             kind = "warning" if one.name in STANDARD else "error"
             yield kind, f"page {one.page}: the font {one.name} is not embedded"
         if found := lost_characters(one):
-            yield "error", f"page {one.page}: {one.name} has no sign for {' '.join(found[:8])}: empty boxes were drawn"
+            yield "error", f"page {one.page}: {one.name} has no glyph for {' '.join(found[:8])}: empty boxes were drawn"
         if found := blank_characters(one):
-            way = "LibreOffice leaves coloured emoji out, print HTML instead"
+            way = "LibreOffice omits coloured emoji, print HTML instead"
             yield "error", f"page {one.page}: {' '.join(found[:8])} cannot be seen: {way}"
 
 
@@ -44,11 +44,11 @@ def form_errors(pdf: pikepdf.Pdf) -> Iterator[str]:
     if form is None:
         return
     if bool(form.get("/NeedAppearances", False)):
-        yield "the form leaves the look of its values to the viewer (NeedAppearances): fill it with fill_form.py"
+        yield "the viewer decides how values are drawn (NeedAppearances): fill the form with fill_form.py"
     for page in pdf.pages:
         for note in page.obj.get("/Annots", []):
             if note.get("/Subtype") == "/Widget" and "/V" in note and "/AP" not in note:
-                yield f"the field {note.get('/T', '')} has a value and no look: fill it with fill_form.py"
+                yield f"the field {note.get('/T', '')} has a value but no appearance: fill it with fill_form.py"
 
 
 def page_findings(pages: list[Path]) -> Iterator[tuple[str, str]]:
@@ -96,9 +96,9 @@ def main() -> int:
     damage = pdf.check()
     found += [("error", str(one)) for one in damage]
     text = call("pdftotext", str(given.pdf), "-")
-    found += [("warning", f"{one!r} stands in the text") for one in sorted(set(LEFT_OVER.findall(text)))]
+    found += [("warning", f"leftover {one!r} in the text") for one in sorted(set(LEFT_OVER.findall(text)))]
     if not text.strip():
-        found.append(("warning", "there is no text in it: a scan? ocr.py makes it searchable"))
+        found.append(("warning", "it has no text; if it is a scan, make it searchable with ocr.py"))
     for key, name in (("/Lang", "language"), ("/StructTreeRoot", "tags for screen readers (to_pdf.py)")):
         if key not in pdf.Root:
             found.append(("warning", f"it has no {name}"))

@@ -21,7 +21,7 @@ from pikepdf import Dictionary, Name, Pdf, Stream, String
 def wanted_value(one: Field, value: object) -> str:
     """Returns the value to store. Fails if the field does not accept it."""
     if one.kind in ("signature", "button", "unknown"):
-        raise Problem(f"{one.name}: a field of kind {one.kind} is not filled")
+        raise Problem(f"{one.name}: a field of kind {one.kind} cannot be filled")
     if one.flags & 1:
         raise Problem(f"{one.name}: it is read-only")
     if one.kind in ("box", "radio"):
@@ -185,7 +185,7 @@ def main() -> None:
     given = parser.parse_args()
     values = read_json(given.values)
     if not isinstance(values, dict) or not values:
-        raise Problem("the values are not an object from names to values")
+        raise Problem("the values must be an object from field names to values")
     pdf = open_pdf(given.form)
     stored = fill(pdf, values)
     total = len(fields(pdf))
@@ -201,7 +201,7 @@ def main() -> None:
         if "/AcroForm" in pdf.Root:
             del pdf.Root["/AcroForm"]
     pdf.save(given.out)
-    what = "flattened, no field is left" if given.flatten else f"{total - len(stored)} fields left as they were"
+    what = "flattened, without fields" if given.flatten else f"{total - len(stored)} other fields unchanged"
     print(f"{given.out}: {len(stored)} fields filled and found on their pages; {what}")
 
 

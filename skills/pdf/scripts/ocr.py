@@ -31,8 +31,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("scan", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--languages", default="eng", help="joined by +: eng+deu; `tesseract --list-langs`")
-    parser.add_argument("--pages", help="such as 1,3-5; all that have no text, if it is left out")
+    parser.add_argument("--languages", default="eng", help="such as eng+deu; `tesseract --list-langs` lists them")
+    parser.add_argument("--pages", help="such as 1,3-5 (all pages without text)")
     parser.add_argument("--dpi", type=int, default=300)
     given = parser.parse_args()
     count = len(open_pdf(given.scan).pages)
@@ -56,7 +56,7 @@ def main() -> None:
                 found.append((number, words, sure))
             pdf.save(given.out)
     for number, words, sure in found:
-        print(f"page {number}: {words} words, sure by {sure:.0f} of 100")
+        print(f"page {number}: {words} words, confidence {sure:.0f} of 100")
     words = sum(one for _, one, _ in found)
     print(f"{given.out}: {words} words read on {len(found)} of {count} pages")
 

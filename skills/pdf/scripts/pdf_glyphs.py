@@ -173,4 +173,4 @@ def lost_characters(one: UsedFont) -> list[str]:
     # Characters without a glyph, such as line breaks and joiners, are not missing.
     signs = {text for text in lost if text and not all(unicodedata.category(one)[0] in "CZ" for one in text)}
     shown = [f"U+{ord(text[0]):04X} {text}" for text in sorted(signs)]
-    return shown + (["characters that it does not name"] if "" in lost else [])
+    return shown + (["unknown characters"] if "" in lost else [])

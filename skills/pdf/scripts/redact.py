@@ -118,7 +118,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pdf", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--text", action="append", default=[], help="words to remove, in upper and lower case")
+    parser.add_argument("--text", action="append", default=[], help="words to remove, in any case")
     parser.add_argument("--pattern", action="append", default=[], help="a regular expression: '\\d{2}-\\d{4}'")
     parser.add_argument("--box", action="append", default=[], help="PAGE,LEFT,BOTTOM,RIGHT,TOP in points")
     parser.add_argument("--dpi", type=int, default=200)
@@ -129,11 +129,11 @@ def main() -> None:
     try:
         pattern = re.compile("|".join(parts)) if parts else None
     except re.error as error:
-        raise Problem(f"a pattern is wrong: {error}") from None
+        raise Problem(f"--pattern is not a regular expression: {error}") from None
     if pattern is None and not given.box:
-        raise Problem("say what to remove: --text, --pattern or --box")
+        raise Problem("--text, --pattern or --box is required")
     if pattern is not None and pattern.match(""):
-        raise Problem("the pattern matches the empty text")
+        raise Problem("--pattern matches empty text")
     with tempfile.TemporaryDirectory() as folder:
         flat = Path(folder) / "flat.pdf"
         call(
@@ -154,13 +154,13 @@ def main() -> None:
             )
         if left:
             given.out.unlink()
-            raise Problem(f"{given.out}: {left.group()!r} is still there; it was not written")
+            raise Problem(f"{given.out}: {left.group()!r} can still be read; no file was written")
     if places == 0:
         given.out.unlink()
-        raise Problem("nothing of it was found; nothing was written")
+        raise Problem("no match was found; no file was written")
     for number in scans:
-        print(f"warning: page {number} has no text, so words on it were not looked for: run ocr.py first")
-    print(f"{given.out}: {places} places removed on {pages} of {count} pages, which are pictures now")
+        print(f"warning: page {number} has no text and was not searched: run ocr.py first")
+    print(f"{given.out}: {places} places removed on {pages} of {count} pages, which are now pictures")
 
 
 if __name__ == "__main__":

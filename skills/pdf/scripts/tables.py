@@ -76,7 +76,7 @@ def main() -> None:
     parser.add_argument("pdf", type=Path)
     parser.add_argument("--out", type=Path, default=Path("tables"), help="a folder (tables)")
     parser.add_argument("--pages", help="such as 1,3-5")
-    parser.add_argument("--by-text", action="store_true", help="find columns by text, also where there are lines")
+    parser.add_argument("--by-text", action="store_true", help="find columns by text even if there are lines")
     given = parser.parse_args()
     pages = page_range(given.pages, len(open_pdf(given.pdf).pages))
     found: list[tuple[int, Table]] = []
@@ -95,7 +95,7 @@ def main() -> None:
                 else:
                     found.append((number, table))
     if not found:
-        raise Problem(f"{given.pdf}: no table is found; is it a scan (ocr.py)? Or try --by-text")
+        raise Problem(f"{given.pdf}: no table was found; if it is a scan, run ocr.py; or try --by-text")
     given.out.mkdir(parents=True, exist_ok=True)
     for index, (number, table) in enumerate(found, 1):
         path = given.out / f"table-{index}-page-{number}.csv"

@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("source", type=Path)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--title", help="the one of the source, if it is left out")
+    parser.add_argument("--title", help="the title (that of the source)")
     parser.add_argument("--language", help="such as en-GB")
     given = parser.parse_args()
     if not given.source.is_file():

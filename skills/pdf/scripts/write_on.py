@@ -53,7 +53,7 @@ def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width:
         if [word for word, _ in words[at : at + len(parts)]] == parts:
             found.append(words[at + len(parts) - 1][1])
     if not found or len(found) < nth or (len(found) > 1 and nth == 0):
-        raise Problem(f"the words {label!r} stand {len(found)} times on the page; nth chooses one")
+        raise Problem(f"the words {label!r} occur {len(found)} times on the page; nth selects one")
     _, bottom, right, top = found[max(nth - 1, 0)]
     row = [box for _, box in words if box[0] > right and min(box[3], top) - max(box[1], bottom) > 2]
     # Dots and lines to write on do not count as words.
@@ -66,7 +66,7 @@ def box_after(words: list[tuple[str, Box]], lines: list[Box], label: str, width:
     if line is not None:
         start, end = max(start, line[0] + 2), min(end, line[2])
     if end - start < 16:
-        raise Problem(f"to the right of {label!r} is no room; give a box")
+        raise Problem(f"there is no space to the right of {label!r}; give a box")
     return start, bottom - 2, end, top + 3
 
 
@@ -88,13 +88,13 @@ def placed(entries: list[Any], plumbed: Any) -> list[tuple[int, Box, dict[str, A
             box = (edges[0], edges[1], edges[2], edges[3])
         named = str(entry.get("text", "the tick"))[:30]
         if box[0] < 0 or box[1] < 0 or box[2] > float(page.width) or box[3] > float(page.height):
-            raise Problem(f"the box of {named!r} reaches beyond page {number}")
+            raise Problem(f"the box of {named!r} extends beyond page {number}")
         covered = [word for word, place in words if overlap(box, place) and word.strip("._…")]
         if covered and "after" not in entry:
             raise Problem(f"the box of {named!r} covers printed words: {' '.join(covered[:5])}")
         for other_page, other, _ in result:
             if other_page == number and overlap(box, other):
-                raise Problem(f"the box of {named!r} covers another one")
+                raise Problem(f"the box of {named!r} overlaps another box")
         result.append((number, box, entry))
     return result
 
@@ -114,10 +114,10 @@ def main() -> None:
     given = parser.parse_args()
     entries = read_json(given.texts)
     if not isinstance(entries, list) or not entries or not all(isinstance(one, dict) for one in entries):
-        raise Problem("the texts are not a list of objects")
+        raise Problem("the texts must be a list of objects")
     pdf = open_pdf(given.form)
     if any(int(page.obj.get("/Rotate", 0)) % 360 for page in pdf.pages):
-        raise Problem(f"{given.form}: it has turned pages; first: qpdf --flatten-rotation IN OUT")
+        raise Problem(f"{given.form}: it has rotated pages; first run qpdf --flatten-rotation IN OUT")
     with pdfplumber.open(given.form) as plumbed:
         places = placed(entries, plumbed)
     drawings = []

@@ -50,7 +50,7 @@ def place_errors(slide: Slide, size: tuple[int, int]) -> Iterator[str]:
     for one in shapes:
         left, top, right, bottom = box(one)
         if left < -POINT or top < -POINT or right > size[0] + POINT or bottom > size[1] + POINT:
-            yield f"{one.name!r} reaches beyond the slide"
+            yield f"{one.name!r} extends beyond the slide"
     full = [one for one in shapes if not is_panel(one) and (not one.has_text_frame or one.text_frame.text.strip())]
     for index, one in enumerate(full):
         for other in full[index + 1 :]:
@@ -117,7 +117,7 @@ def content_errors(slide: Slide) -> Iterator[str]:
         if shape.is_placeholder and empty and kind not in SMALL:
             yield f"the placeholder {shape.name!r} is empty"
         if shape.has_text_frame and (found := LEFT_OVER.search(shape.text_frame.text)):
-            yield f"{found.group()!r} stands in {shape.name!r}"
+            yield f"leftover {found.group()!r} in {shape.name!r}"
         picture = shape._element.tag in (qn("p:pic"), qn("p:graphicFrame"))
         described = (shape._element.xpath("./*/p:cNvPr/@descr") or [""])[0]
         # By default, python-pptx writes the file name as the description.
@@ -155,7 +155,7 @@ def empty_areas(page: Path) -> Iterator[str]:
         yield "it is empty below its title"
         return
     if found[3] < zone.height * 0.55:
-        yield f"its lower {1 - found[3] / zone.height:.0%} are empty: fewer slides, larger text, or `points`"
+        yield f"its lower {1 - found[3] / zone.height:.0%} are empty: use fewer slides, larger text, or `points`"
     if found[2] < zone.width * 0.6:
         yield f"its right {1 - found[2] / zone.width:.0%} are empty"
 
@@ -164,7 +164,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("deck", type=Path)
     parser.add_argument("--out", type=Path, default=Path("slides"), help="a folder for the drawn slides (slides)")
-    parser.add_argument("--no-draw", action="store_true", help="do without LibreOffice")
+    parser.add_argument("--no-draw", action="store_true", help="do not draw the slides, without LibreOffice")
     given = parser.parse_args()
     check_package(given.deck, "ppt/presentation.xml")
     prs = Presentation(str(given.deck))
@@ -178,7 +178,7 @@ def main() -> int:
         errors += [f"slide {number}: {one}" for one in dict.fromkeys(found)]
         title = slide.shapes.title.text_frame.text if slide.shapes.title is not None else ""
         if title in titles:
-            warnings.append(f"slide {number}: it has the title of slide {titles[title]}")
+            warnings.append(f"slide {number}: it has the same title as slide {titles[title]}")
         titles.setdefault(title, number)
     if not given.no_draw:
         pages = draw(convert(given.deck, "pdf", given.out), given.out, 60)

@@ -92,7 +92,7 @@ def _check_part(package: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path) ->
     except expat.ExpatError as error:
         raise Problem(f"{path}: {entry.filename} is not well-formed XML ({error})") from None
     if found[:1] != ["root"]:
-        raise Problem(f"{path}: {entry.filename} declares a document type or is empty; office files do not")
+        raise Problem(f"{path}: {entry.filename} declares a document type or is empty, which is not allowed")
 
 
 def read_json(path: str) -> object:

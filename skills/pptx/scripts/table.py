@@ -47,7 +47,7 @@ def fill_table(
     left, top, width, height = box
     row_height = min(Inches(0.72), int(height / (len(rows) + 1)))
     if row_height < Inches(0.3):
-        raise ValueError("more than about fourteen rows do not fit onto a slide: split the table")
+        raise ValueError("at most about fourteen rows fit onto a slide: split the table")
     frame = slide.shapes.add_table(len(rows) + 1, len(header), left, top, width, row_height * (len(rows) + 1))
     frame.name = "Table"
     frame._element.nvGraphicFramePr.cNvPr.set("descr", description)

@@ -32,9 +32,9 @@ def text_findings(place: str, shown: str, is_text: bool) -> Iterator[tuple[str, 
         yield "error", f"{place}: {shown}"
     elif is_text:
         if NUMBER.fullmatch(shown.strip()) and not shown.startswith("0") and len(shown) < 16:
-            yield "warning", f"{place} is a number kept as text: {shown!r}"
+            yield "warning", f"{place} is a number stored as text: {shown!r}"
         if found := LEFT_OVER.search(shown):
-            yield "warning", f"{place} holds {found.group()!r}"
+            yield "warning", f"leftover {found.group()!r} in {place}"
 
 
 def cell_findings(name: str, formulas: Any, values: Any) -> Iterator[tuple[str, str]]:
@@ -49,7 +49,7 @@ def cell_findings(name: str, formulas: Any, values: Any) -> Iterator[tuple[str, 
                 if shown is None:
                     yield "error", f"{place} has no stored value: run recalc.py"
                 if found := CONSTANT.search(re.sub(r'"[^"]*"', '""', str(cell.value))):
-                    yield "warning", f"{place} holds the constant {found.group(1)}: {cell.value}"
+                    yield "warning", f"{place} has the constant {found.group(1)}: {cell.value}"
             if isinstance(shown, str):
                 yield from text_findings(place, shown, cell.data_type == "s")
             elif not isinstance(shown, (bool, type(None))):

@@ -26,7 +26,7 @@ def installed(pattern: str = ":") -> frozenset[int] | None:
 
 def named(letter: str) -> str:
     """Returns the number, the character and its name, such as `U+65E5 日 CJK UNIFIED IDEOGRAPH-65E5`."""
-    return f"U+{ord(letter):04X} {letter} {unicodedata.name(letter, 'which has no name')}"
+    return f"U+{ord(letter):04X} {letter} {unicodedata.name(letter, '(unnamed)')}"
 
 
 def missing_glyphs(texts: Iterable[str], pattern: str = ":") -> list[str]:

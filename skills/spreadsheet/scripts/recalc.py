@@ -133,14 +133,14 @@ def recalc(source: Path, out: Path) -> tuple[int, list[str], list[str]]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workbook", type=Path)
-    parser.add_argument("out", type=Path, nargs="?", help="the input itself, if it is left out")
+    parser.add_argument("out", type=Path, nargs="?", help="the output (the input itself)")
     given = parser.parse_args()
     out = given.out or given.workbook
     total, errors, skipped = recalc(given.workbook, out)
     for one in errors:
         print(f"error: {one}")
     for one in skipped:
-        print(f"warning: {one} has a function that LibreOffice does not know; Excel computes it when it opens the file")
+        print(f"warning: {one} has a function that LibreOffice does not support; Excel computes it on opening")
     print(f"{out}: {total} formulas computed, {len(errors)} errors")
     return 1 if errors else 0
 

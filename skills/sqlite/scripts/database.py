@@ -48,5 +48,5 @@ def rows(database: sqlite3.Connection, query: str) -> tuple[list[str], list[tupl
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise Problem(f"{' '.join(query.split())[:120]}: {error}") from None
     if cursor.description is None:
-        raise Problem(f"{' '.join(query.split())[:120]}: it gives no rows; write a select")
+        raise Problem(f"{' '.join(query.split())[:120]}: it returns no rows; use a select")
     return [one[0] for one in cursor.description], cursor.fetchall()

@@ -44,7 +44,7 @@ def value(database: sqlite3.Connection, query: str) -> str:
     if len(found) == 1 and len(columns) == 1:
         return shown(found[0][0])
     if len(found) > MAX_ROWS:
-        raise Problem(f"{' '.join(query.split())[:120]}: {len(found)} rows; add a limit, or hand over a file")
+        raise Problem(f"{' '.join(query.split())[:120]}: {len(found)} rows; add a limit, or deliver them as a file")
     return table(columns, found)
 
 

@@ -22,7 +22,7 @@ NOTHING = {"", "null", "\\n"}
 UNKNOWN = NOTHING | {"n/a", "na", "-", "–", "—", "none", "nan", "#n/a"}
 SIGNS = re.compile(r"^[€$£¥]\s*|\s*(?:[€$£¥%]|EUR|USD|GBP|CHF)$")
 WHOLE = re.compile(r"[-+]?(?:0|[1-9]\d{0,17})")
-# Neither the integers of SQLite nor its reals can hold more digits.
+# Integers and reals of SQLite cannot store more digits.
 MOST_DIGITS = 18
 POINT = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[,' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:\.\d+)?(?:[eE][-+]?\d+)?")
 COMMA = re.compile(r"[-+]?(?:0|[1-9]\d{0,2}(?:[.' \u00a0\u202f]\d{3})+|[1-9]\d*)?(?:,\d+)?")
@@ -60,7 +60,7 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
     if not all(any(letter.isdigit() for letter in one) for one in found):
         return None
     signs = {sign.group().strip() for one in values if (sign := SIGNS.search(one.strip()))}
-    note = f" ({' '.join(sorted(signs))} left out)" if signs else ""
+    note = f" ({' '.join(sorted(signs))} removed)" if signs else ""
     if all(WHOLE.fullmatch(one) for one in found):
         return Column("integer", lambda text: int(plain(text)), note.strip())
     ways = {".": all(POINT.fullmatch(one) for one in found), ",": all(COMMA.fullmatch(one) for one in found)}
@@ -74,7 +74,7 @@ def numbers(values: list[str], decimal: str | None) -> Column | None:
         return Column("text", str, warning=f"{sample} can be a decimal or thousands: --decimal . or --decimal ,")
     decided = fitting[0]
     if all(number(one, decided).is_integer() and not re.search(rf"[{decided}eE]", one) for one in found):
-        return Column("integer", lambda text: int(number(plain(text), decided)), f"thousands joined{note}")
+        return Column("integer", lambda text: int(number(plain(text), decided)), f"thousands separators removed{note}")
     return Column("real", lambda text: number(plain(text), decided), f"decimal sign {decided}{note}")
 
 
@@ -129,7 +129,7 @@ def read(path: Path, delimiter: str | None) -> tuple[list[str], list[list[str]]]
         text = content.decode("cp1252", errors="replace")
         print(f"warning: {path}: it is not UTF-8 and was read as Windows-1252")
     if "\0" in text:
-        raise Problem(f"{path}: it is not a text")
+        raise Problem(f"{path}: it is not a text file")
     if delimiter is None:
         first = text.split("\n", 1)[0]
         delimiter = max(",;\t|", key=first.count)
@@ -210,12 +210,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("database", type=Path, help="a new file, such as work.db")
     parser.add_argument("files", type=Path, nargs="+")
-    parser.add_argument("--decimal", choices=[".", ","], help="the decimal sign, where it is ambiguous")
-    parser.add_argument("--dates", choices=["dmy", "mdy"], help="the order of dates, where it is ambiguous")
-    parser.add_argument("--delimiter", help="if it is none of , ; | and tab")
+    parser.add_argument("--decimal", choices=[".", ","], help="the decimal sign of ambiguous columns")
+    parser.add_argument("--dates", choices=["dmy", "mdy"], help="the order of ambiguous dates")
+    parser.add_argument("--delimiter", help="if it is not , ; | or tab")
     given = parser.parse_args()
     if given.database.exists():
-        raise Problem(f"{given.database}: it exists; take a new name")
+        raise Problem(f"{given.database}: it exists already; use a new name")
     database = sqlite3.connect(given.database, isolation_level=None)
     try:
         database.execute("begin")

@@ -20,16 +20,16 @@ def main() -> None:
     parser.add_argument("query")
     parser.add_argument("out", type=Path, help="a PNG or SVG")
     parser.add_argument(
-        "--kind", choices=sorted(MAX_POINTS), default="columns", help="bars lie, for long names (columns)"
+        "--kind", choices=sorted(MAX_POINTS), default="columns", help="bars are horizontal, for long names (columns)"
     )
     parser.add_argument("--title", required=True, help="what the chart shows, as a sentence")
     parser.add_argument("--subtitle", default="", help="what is measured, with its unit")
     parser.add_argument("--source", default="")
-    parser.add_argument("--number", default="{:,.0f}", help="how a value is written ({:,.0f})")
+    parser.add_argument("--number", default="{:,.0f}", help="the format of values ({:,.0f})")
     given = parser.parse_args()
     columns, found = rows(reading(given.database), given.query)
     if len(columns) < 2 or not found:
-        raise Problem("the query must give a column of names, one or more of numbers, and at least one row")
+        raise Problem("the query must return a column of names, one or more of numbers, and at least one row")
     if len(found) > MAX_POINTS[given.kind]:
         raise Problem(
             f"{len(found)} rows are too many for {given.kind} ({MAX_POINTS[given.kind]}): group, or add a limit"
@@ -41,7 +41,7 @@ def main() -> None:
                 f"{name} is {wrong[0][n]!r} at {wrong[0][0]}: each value must be a number; cast, or coalesce(…, 0)"
             )
     if given.kind == "bars" and len(columns) > 2:
-        raise Problem("bars show one column of numbers; take columns or lines for several")
+        raise Problem("bars show one column of numbers; use columns or lines for several")
     if given.out.suffix.lower() not in (".png", ".svg"):
         raise Problem(f"{given.out}: its name must end in .png or .svg")
     from chart import Chart

@@ -95,7 +95,7 @@ class Collection:
             lines = (folder / "passages.jsonl").read_text(encoding="utf-8").splitlines()
             about = json.loads((folder / "index.json").read_text(encoding="utf-8"))
             if about["format"] != FORMAT:
-                raise Problem(f"{folder}: it was made by another version; make it anew with index.py")
+                raise Problem(f"{folder}: it was created by another version; create it again with index.py")
             passages = [Passage(**json.loads(line)) for line in lines]
             counts, meaning = (sparse.load_npz(folder / name) for name in ("counts.npz", "meaning.npz"))
             vectors = folder / "vectors.npy"

@@ -223,7 +223,7 @@ def of_archive(file: str, path: Path, folder: Path) -> Iterator[Path]:
             if member.isfile() and (opened := archive.extractfile(member)):
                 inside.append((member.name, member.size, opened.read))
     if len(inside) > MAX_MEMBERS or sum(size for _, size, _ in inside) > MAX_BYTES:
-        raise Problem(f"{file}: the archive holds more than {MAX_MEMBERS} files or {MAX_BYTES // 10**6} MB")
+        raise Problem(f"{file}: it contains more than {MAX_MEMBERS} files or {MAX_BYTES // 10**6} MB")
     for name, _, content in inside:
         target = (folder / name).resolve()
         if not target.is_relative_to(folder.resolve()):
@@ -249,7 +249,7 @@ def read(path: Path, file: str) -> Iterator[Passage]:
     else:
         content = path.read_bytes()
         if b"\0" in content[:4000] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise Problem(f"{file}: it is not a text, and no format that is known here")
+            raise Problem(f"{file}: it is not a text file or another supported format")
         try:
             text = content.decode("utf-16" if content.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig")
         except UnicodeDecodeError:

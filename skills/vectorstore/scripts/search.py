@@ -47,7 +47,7 @@ def groups(arguments: list[str]) -> list[list[str]]:
     for one in arguments:
         if one == "--also":
             if not found:
-                raise Problem("--also rewords the question before it, and there is none")
+                raise Problem("--also needs a question before it")
             is_also = True
         elif is_also:
             found[-1].append(one)
@@ -69,7 +69,7 @@ def main() -> int:
     given = parser.parse_args()
     asked = groups(given.questions)
     if not asked or any(not content(one) for group in asked for one in group):
-        raise Problem("a question must have a word")
+        raise Problem("a question must contain a word")
     found = Collection.load(given.index)
     if found.features and wordnet() is None:
         print("search: WordNet is not installed here: related words are not found", file=sys.stderr)
@@ -87,7 +87,7 @@ def main() -> int:
         for one in hits:
             print(f"{one.score:.2f}  {one.passage.file} {one.passage.place}: {one.passage.text}")
         if not hits:
-            print("nothing")
+            print("no hits")
     return 0
 
 

@@ -45,8 +45,8 @@ def words(text: str) -> list[str]:
 def content(text: str) -> list[str]:
     """Returns the meaningful words of a question, each once."""
     found = list(dict.fromkeys(words(text)))
-    told = [one for one in found if one not in STOP]
-    return [one for one in told if one not in GENERAL] or told or found
+    kept = [one for one in found if one not in STOP]
+    return [one for one in kept if one not in GENERAL] or kept or found
 
 
 def stem(word: str) -> str:

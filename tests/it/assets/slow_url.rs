@@ -15,8 +15,8 @@ use crate::support::{Service, bash};
 #[tokio::test]
 async fn an_input_that_drips_in_ends_with_the_time_of_its_job() {
     let service = Service::start().await;
-    let drip = Drip::start();
-    let job = service.run(&fetching(&drip, 2)).await;
+    let server = EndlessServer::start();
+    let job = service.run(&fetching(&server, 2)).await;
     assert_eq!(job["status"], "failed", "{job:#}");
     assert_eq!(job["error"]["code"], "timeout");
 }
@@ -24,8 +24,8 @@ async fn an_input_that_drips_in_ends_with_the_time_of_its_job() {
 #[tokio::test]
 async fn a_worker_that_leaves_does_not_wait_for_an_input() {
     let mut service = Service::start().await;
-    let drip = Drip::start();
-    let job = service.create(&fetching(&drip, 3600)).await;
+    let server = EndlessServer::start();
+    let job = service.create(&fetching(&server, 3600)).await;
     service.until_event(&job, "job.started").await;
     service.workers[0].signal(Signal::TERM);
     // Shorter than the time that a draining worker gives to its running jobs.
@@ -42,20 +42,20 @@ async fn a_worker_that_leaves_does_not_wait_for_an_input() {
     assert_eq!(retried["cause"], "drain");
 }
 
-fn fetching(drip: &Drip, seconds: u32) -> Value {
+fn fetching(server: &EndlessServer, seconds: u32) -> Value {
     json!({
         "skill": "shell", "model": "script/bash", "prompt": bash("ls"),
-        "inputs": [{"url": drip.url}], "limits": {"timeout_seconds": seconds},
+        "inputs": [{"url": server.url}], "limits": {"timeout_seconds": seconds},
     })
 }
 
 /// A server whose files never end.
-struct Drip {
+struct EndlessServer {
     url: String,
     handle: ServerHandle,
 }
 
-impl Drip {
+impl EndlessServer {
     fn start() -> Self {
         let server = HttpServer::new(|| {
             App::new().route(
@@ -79,7 +79,7 @@ impl Drip {
     }
 }
 
-impl Drop for Drip {
+impl Drop for EndlessServer {
     fn drop(&mut self) {
         drop(self.handle.stop(false));
     }

@@ -8,6 +8,8 @@ use sha2::{Digest, Sha256};
 
 use super::{count, service};
 use crate::support::{S3, Service, until};
+use crate::uploaded_skills::archive::Tar;
+use crate::uploaded_skills::uploaded;
 
 /// More deletions than an API has database connections.
 const DELETIONS: usize = 40;
@@ -105,6 +107,27 @@ async fn the_deletion_of_a_process_that_died_is_repeated() {
     until(async || count(&service, BEING_DELETED).await == 0).await;
     until(async || s3.objects().await.len() == 2).await;
     assert_eq!(service.download(&again).await, one);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn a_skill_is_deleted_while_the_bucket_is_away() {
+    let Some(s3) = S3::start().await else { return };
+    let mut service = service(&s3).await;
+    let text = "---\nname: greet\ndescription: Greets.\n---\nSay hello.\n";
+    let archive = Tar::default().file("greet/SKILL.md", text).gzip();
+    uploaded(&service, archive).await;
+    s3.close().await;
+    let delete = async || {
+        let request = service.request(Method::DELETE, "/v1/skills/greet");
+        request.send().await.unwrap().status()
+    };
+    assert_eq!(delete().await, 204);
+    assert_eq!(delete().await, 404);
+    s3.open();
+    expire(&service).await;
+    service.add_worker(&[]).await;
+    until(async || count(&service, BEING_DELETED).await == 0).await;
+    until(async || s3.objects().await == ["some/prefix/probe"]).await;
 }
 
 async fn expire(service: &Service) {

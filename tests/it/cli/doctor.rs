@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::sandbox::{can_attack, container};
-use crate::support::{Ran, Service, Terminal, has_program};
+use crate::support::{CommandOutput, Service, Terminal, has_program};
 
 #[tokio::test]
 async fn doctor_asks_the_service_that_runs() {
@@ -70,7 +70,7 @@ async fn doctor_fails_for_what_is_required_and_not_for_what_some_jobs_want() {
     }
     let container = container();
     let wrapper = ["/usr/bin/python3", "-c", &container];
-    let ran = Ran::of(terminal.spawn_through(&wrapper, &doctor)).await;
+    let ran = CommandOutput::of(terminal.spawn_through(&wrapper, &doctor)).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.out.contains("✗ sandbox: "), "{ran:?}");
 }

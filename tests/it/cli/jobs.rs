@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::at;
-use crate::support::{Ran, Service, Terminal, bash};
+use crate::support::{CommandOutput, Service, Terminal, bash};
 
 #[tokio::test]
 async fn a_detached_job_says_why_it_waits_is_changed_watched_downloaded_retried_and_deleted() {
@@ -75,7 +75,7 @@ async fn a_detached_job_says_why_it_waits_is_changed_watched_downloaded_retried_
     assert!(first.starts_with("queued: no worker is running"), "{first}");
     service.add_worker(&[]).await;
     while said.next_line().await.unwrap().is_some() {}
-    let watched = Ran::of(watching).await;
+    let watched = CommandOutput::of(watching).await;
     assert_eq!(watched.code, Some(0), "{watched:?}");
 
     let logs = terminal.run(&["jobs", "logs", job]).await;
@@ -146,7 +146,7 @@ async fn an_interrupt_says_what_was_cancelled() {
         last = line;
     }
     assert!(last.starts_with(&format!("✗ {id} cancelled (")), "{last}");
-    assert_eq!(Ran::of(running).await.code, Some(130));
+    assert_eq!(CommandOutput::of(running).await.code, Some(130));
 }
 
 #[tokio::test]

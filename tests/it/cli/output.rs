@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::json;
 
 use super::at;
-use crate::support::{Ran, Service, Terminal, Tty, bash};
+use crate::support::{CommandOutput, Service, Terminal, Tty, bash};
 
 /// A terminal with color support.
 fn coloured(service: &Service) -> Terminal {
@@ -146,7 +146,7 @@ async fn a_reader_that_goes_away_ends_the_command_without_a_panic() {
         drop(reader);
         let child = command.stdout(writer).spawn().unwrap();
         drop(command);
-        let ran = Ran::of(child).await;
+        let ran = CommandOutput::of(child).await;
         assert_eq!(
             (ran.code, ran.err.as_str()),
             (Some(0), ""),
@@ -164,7 +164,7 @@ async fn a_reader_that_goes_away_ends_the_command_without_a_panic() {
         .spawn()
         .unwrap();
     drop(command);
-    let ran = Ran::of(child).await;
+    let ran = CommandOutput::of(child).await;
     assert_eq!(
         (ran.code, ran.out.as_str()),
         (Some(0), "hello\n"),

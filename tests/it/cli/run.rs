@@ -4,7 +4,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::at;
-use crate::support::{Ran, Service, bash, until};
+use crate::support::{CommandOutput, Service, bash, until};
 
 #[tokio::test]
 async fn run_shows_what_happens_and_prints_the_text() {
@@ -191,7 +191,7 @@ async fn an_interrupt_cancels_the_job() {
     service.until_event(&id, "tool.output").await;
     let pid = Pid::from_raw(running.id().unwrap().cast_signed()).unwrap();
     kill_process(pid, Signal::INT).unwrap();
-    let ran = Ran::of(running).await;
+    let ran = CommandOutput::of(running).await;
     assert_eq!((ran.code, ran.out.as_str()), (Some(130), ""), "{ran:?}");
     assert_eq!(service.finished(&id).await["status"], "cancelled");
 }

@@ -1,7 +1,7 @@
 //! `skillet init`, `config check`, `completions` and `man`.
 
 use super::at;
-use crate::support::{Ran, Service, Terminal};
+use crate::support::{CommandOutput, Service, Terminal};
 
 #[tokio::test]
 async fn init_writes_a_file_that_config_check_accepts() {
@@ -52,7 +52,7 @@ async fn completion_offers_commands_and_the_ids_of_the_service() {
         command
             .env("_CLAP_COMPLETE_COMP_TYPE", "9")
             .env("_CLAP_COMPLETE_SPACE", "true");
-        Ran::of(command.spawn().unwrap()).await.out
+        CommandOutput::of(command.spawn().unwrap()).await.out
     };
     let terminal = at(&service);
     assert_eq!(

@@ -3,7 +3,7 @@
 use tokio::process::Child;
 
 use super::at;
-use crate::support::{Ran, Service, Terminal};
+use crate::support::{CommandOutput, Service, Terminal};
 
 #[tokio::test]
 async fn a_wrong_argument_is_said_in_plain_words() {
@@ -80,12 +80,12 @@ async fn a_command_works_where_no_thread_can_be_started_and_a_service_says_so() 
     ];
     let codes = [0, 0, 1, 0, 1];
     for (arguments, code) in commands.into_iter().zip(codes) {
-        let ran = Ran::of(without_threads(&terminal, arguments)).await;
+        let ran = CommandOutput::of(without_threads(&terminal, arguments)).await;
         assert_eq!(ran.code, Some(code), "{arguments:?}: {ran:?}");
         assert!(!ran.err.contains("panicked"), "{arguments:?}: {ran:?}");
     }
     let up = ["up", "--data-dir", home, "--listen", "127.0.0.1:0"];
-    let ran = Ran::of(without_threads(&terminal, &up)).await;
+    let ran = CommandOutput::of(without_threads(&terminal, &up)).await;
     let expected = "error: a service needs 16 threads, but the system refuses to start them: raise the process limit";
     assert_eq!(ran.code, Some(1), "{ran:?}");
     assert!(ran.err.starts_with(expected), "{ran:?}");

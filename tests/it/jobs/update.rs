@@ -35,6 +35,8 @@ async fn a_queued_job_can_be_changed_and_goes_by_what_it_says_then() {
     let (_, scheduled) = service.patch(&path(&second), &later).await;
     assert_eq!(scheduled["queue"]["reason"], "scheduled");
     assert_eq!(scheduled["metadata"], json!({"a": 1}));
+    let (_, same) = service.patch(&path(&second), &json!({"priority": 3})).await;
+    assert_eq!(same["queue"], scheduled["queue"]);
     service.add_worker(&[]).await;
     assert_eq!(service.finished(&first).await["status"], "completed");
     let (_, waits) = service.get(&path(&second)).await;

@@ -82,7 +82,7 @@ async fn a_page_is_shown_in_screens_of_the_width_that_was_asked_for() {
     let (said, seen) = looked(&service, "page", body, calls).await;
     for words in [
         "page.html: 3 screens; 3 on a contact sheet",
-        "wider than the window, by 310 px",
+        "310 px wider than the window",
         "1 images are broken",
     ] {
         assert!(said[0].contains(words), "{words}: {}", said[0]);
@@ -117,7 +117,7 @@ async fn frames_of_a_film_come_with_their_times() {
         said[1]
     );
     assert!(said[2].contains("second 0:01.5: "), "{}", said[2]);
-    assert!(said[3].contains("within the film's 3.0 s"), "{}", said[3]);
+    assert!(said[3].contains("within the video's 3.0 s"), "{}", said[3]);
     assert_eq!(seen.len(), 2);
 }
 

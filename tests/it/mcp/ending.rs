@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, program};
+use super::{McpSetup, program};
 use crate::support::{WAIT_AT_GATE, open_gates, processes_with, until};
 
 /// Returns a server whose process can be found by its argument.
@@ -12,10 +12,10 @@ fn marked(mark: &str) -> Value {
 
 #[tokio::test]
 async fn it_lives_as_long_as_the_job_and_no_longer() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench.serve(&[marked("mark-of-a-job")], json!({})).await;
+    setup.serve(&[marked("mark-of-a-job")], json!({})).await;
     let calls = [
         (
             "shell_exec",
@@ -24,55 +24,55 @@ async fn it_lives_as_long_as_the_job_and_no_longer() {
         ("mcp_srv_echo", json!({"text": "hello"})),
         ("shell_exec", json!({"command": "cat a starts.txt"})),
     ];
-    let id = bench.begin(&calls, json!({})).await;
-    bench.service.until_event(&id, "tool.started").await;
+    let id = setup.begin(&calls, json!({})).await;
+    setup.service.until_event(&id, "tool.started").await;
     until(async || processes_with("mark-of-a-job") == 1).await;
-    open_gates(&bench.service, 0);
-    let ended = bench.end(id).await;
+    open_gates(&setup.service, 0);
+    let ended = setup.end(id).await;
     assert_eq!(processes_with("mark-of-a-job"), 0);
     ended.calls[2].assert("ok", r#""stdout":"one\nstarted\n""#);
 }
 
 #[tokio::test]
 async fn it_dies_with_a_job_that_is_cancelled_in_the_middle_of_a_call() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench
+    setup
         .serve(&[marked("mark-of-a-cancelled-job")], json!({}))
         .await;
-    let id = bench
+    let id = setup
         .begin(&[("mcp_srv_sleep", json!({"seconds": 60}))], json!({}))
         .await;
-    bench.service.until_event(&id, "tool.started").await;
+    setup.service.until_event(&id, "tool.started").await;
     let cancel = format!("/v1/jobs/{id}/cancel");
-    bench.service.post(&cancel, &Value::Null).await;
-    assert_eq!(bench.end(id).await.job["status"], "cancelled");
+    setup.service.post(&cancel, &Value::Null).await;
+    assert_eq!(setup.end(id).await.job["status"], "cancelled");
     assert_eq!(processes_with("mark-of-a-cancelled-job"), 0);
 }
 
 #[tokio::test]
 async fn after_a_crash_of_the_worker_it_is_started_anew() {
-    let Some(mut bench) = Bench::start().await else {
+    let Some(mut setup) = McpSetup::start().await else {
         return;
     };
-    bench.serve(&[marked("mark-of-a-crash")], json!({})).await;
+    setup.serve(&[marked("mark-of-a-crash")], json!({})).await;
     let calls = [
         ("mcp_srv_echo", json!({"text": "before"})),
         ("shell_exec", json!({"command": "sleep 60"})),
         ("mcp_srv_echo", json!({"text": "after"})),
         ("shell_exec", json!({"command": "cat starts.txt"})),
     ];
-    let id = bench.begin(&calls, json!({})).await;
+    let id = setup.begin(&calls, json!({})).await;
     until(async || {
-        let events = bench.service.events(&id).await;
+        let events = setup.service.events(&id).await;
         crate::support::log::data(&events, "tool.started").len() == 2
     })
     .await;
-    bench.service.workers[0].kill();
+    setup.service.workers[0].kill();
     until(async || processes_with("mark-of-a-crash") == 0).await;
-    bench.service.add_worker(&[]).await;
-    let ended = bench.end(id).await;
+    setup.service.add_worker(&[]).await;
+    let ended = setup.end(id).await;
     assert_eq!(ended.job["attempt"], 2);
     ended.calls[1].assert("unknown", "");
     ended.calls[2].assert("ok", "after");
@@ -81,29 +81,29 @@ async fn after_a_crash_of_the_worker_it_is_started_anew() {
 
 #[tokio::test]
 async fn a_call_waits_for_a_person_as_its_hook_says_and_finds_the_server_started_anew() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let hooks = json!({"hooks": {"confirm": ["mcp.srv.e*"]}});
-    bench.serve(&[marked("mark-of-waiting")], hooks).await;
+    setup.serve(&[marked("mark-of-waiting")], hooks).await;
     let calls = [
         ("mcp_srv_structured", json!({})),
         ("mcp_srv_echo", json!({"text": "hello"})),
         ("shell_exec", json!({"command": "cat starts.txt"})),
     ];
-    let id = bench.begin(&calls, json!({})).await;
-    bench.service.until_status(&id, &["waiting"]).await;
+    let id = setup.begin(&calls, json!({})).await;
+    setup.service.until_status(&id, &["waiting"]).await;
     assert_eq!(processes_with("mark-of-waiting"), 0);
-    let approval = bench.service.approve(&id).await;
+    let approval = setup.service.approve(&id).await;
     assert_eq!(approval["tool"], "mcp.srv.echo");
-    let ended = bench.end(id).await;
+    let ended = setup.end(id).await;
     ended.calls[1].assert("ok", "hello");
     ended.calls[2].assert("ok", r#""stdout":"started\nstarted\n""#);
 }
 
 #[tokio::test]
 async fn servers_take_no_place_among_the_commands() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let servers = (0..8).map(|number| {
@@ -112,15 +112,15 @@ async fn servers_take_no_place_among_the_commands() {
         server["tools"] = json!(["echo"]);
         server
     });
-    bench.serve(&servers.collect::<Vec<_>>(), json!({})).await;
+    setup.serve(&servers.collect::<Vec<_>>(), json!({})).await;
     let calls = [
         ("shell_exec", json!({"command": "echo there is a place"})),
         ("mcp_s7_echo", json!({"text": "hello"})),
     ];
     let jobs: Vec<_> =
-        futures_util::future::join_all((0..3).map(|_| bench.begin(&calls, json!({})))).await;
+        futures_util::future::join_all((0..3).map(|_| setup.begin(&calls, json!({})))).await;
     for id in jobs {
-        let ended = bench.end(id).await;
+        let ended = setup.end(id).await;
         ended.calls[0].assert("ok", "there is a place");
         ended.calls[1].assert("ok", "hello");
     }

@@ -4,16 +4,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::{Bench, TOKEN, program, program_with};
+use super::{McpSetup, TOKEN, program, program_with};
 
 #[tokio::test]
 async fn one_that_ends_says_its_last_words_and_is_not_asked_again() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let server = program_with("good", json!({"env": {"TOKEN": "{{secret:TOKEN}}"}}));
-    bench.serve(&[server], json!({})).await;
-    let ran = bench
+    setup.serve(&[server], json!({})).await;
+    let ran = setup
         .run(&[
             ("mcp_srv_echo", json!({"text": "hello"})),
             ("mcp_srv_die", json!({})),
@@ -34,16 +34,16 @@ async fn one_that_ends_says_its_last_words_and_is_not_asked_again() {
         assert!(dead.output.len() < 3000, "{dead:?}");
     }
     ran[3].assert("ok", "server.py");
-    assert!(!bench.service.dump().await.contains(TOKEN));
+    assert!(!setup.service.dump().await.contains(TOKEN));
 }
 
 #[tokio::test]
 async fn nonsense_and_noise_between_its_answers_do_no_harm() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench.serve(&[program("good")], json!({})).await;
-    let ran = bench
+    setup.serve(&[program("good")], json!({})).await;
+    let ran = setup
         .run(&[
             ("mcp_srv_babble", json!({})),
             ("mcp_srv_unreadable", json!({})),
@@ -57,7 +57,7 @@ async fn nonsense_and_noise_between_its_answers_do_no_harm() {
 
 #[tokio::test]
 async fn what_has_no_end_or_is_too_heavy_ends_the_server_before_the_call_times_out() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     for tool in [
@@ -66,9 +66,9 @@ async fn what_has_no_end_or_is_too_heavy_ends_the_server_before_the_call_times_o
         "mcp_srv_nag",
         "mcp_srv_flood",
     ] {
-        bench.serve(&[program("good")], json!({})).await;
+        setup.serve(&[program("good")], json!({})).await;
         let begun_at = Instant::now();
-        let ran = bench.run(&[(tool, json!({}))]).await;
+        let ran = setup.run(&[(tool, json!({}))]).await;
         ran[0].assert("error", "the MCP server `srv` ");
         ran[0].assert("error", "do not work any more");
         assert!(
@@ -81,16 +81,16 @@ async fn what_has_no_end_or_is_too_heavy_ends_the_server_before_the_call_times_o
 
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled_and_the_next_one_works() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench
+    setup
         .serve(
             &[program_with("good", json!({"timeout_seconds": 1}))],
             json!({}),
         )
         .await;
-    let ran = bench
+    let ran = setup
         .run(&[
             ("mcp_srv_sleep", json!({"seconds": 1.5})),
             ("file_list", json!({})),

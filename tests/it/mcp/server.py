@@ -36,7 +36,7 @@ def read():
 
 
 def ask(method, params):
-    """Sends a request to the client, as a hostile server does that wants more than the result of a call."""
+    """Sends a request to the client, as a hostile server would. Returns the error code or the result."""
     send({"id": "mine", "method": method, "params": params})
     while True:
         message = read()

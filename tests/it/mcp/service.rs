@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::site::Site;
-use super::{Bench, TOKEN};
+use super::{McpSetup, TOKEN};
 
 fn at(site: &Site, path: &str) -> Value {
     json!({"name": "srv", "url": site.url(path)})
@@ -23,13 +23,13 @@ fn echo() -> (&'static str, Value) {
 
 #[tokio::test]
 async fn it_is_asked_within_a_session_with_the_secret_that_is_meant_for_it() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     for path in ["json", "events"] {
         let site = Site::start();
-        bench.serve(&[trusted(&site, path)], json!({})).await;
-        let ran = bench.run(&[echo(), echo()]).await;
+        setup.serve(&[trusted(&site, path)], json!({})).await;
+        let ran = setup.run(&[echo(), echo()]).await;
         for ran in ran {
             ran.assert("ok", "bearer [secret TOKEN]; session-0; 2025-06-18");
         }
@@ -54,26 +54,26 @@ async fn it_is_asked_within_a_session_with_the_secret_that_is_meant_for_it() {
             Some("application/json, text/event-stream")
         );
     }
-    assert!(!bench.service.dump().await.contains(TOKEN));
-    assert!(!bench.service.logs().contains(TOKEN));
+    assert!(!setup.service.dump().await.contains(TOKEN));
+    assert!(!setup.service.logs().contains(TOKEN));
 }
 
 #[tokio::test]
 async fn a_session_that_is_forgotten_is_begun_anew_and_an_answer_that_broke_off_is_taken_up() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let site = Site::start();
-    bench.serve(&[at(&site, "expiring")], json!({})).await;
-    bench.run(&[echo()]).await[0].assert("ok", "none; session-1; 2025-06-18");
-    bench.serve(&[at(&site, "resuming")], json!({})).await;
-    bench.run(&[echo()]).await[0].assert("ok", "the rest");
+    setup.serve(&[at(&site, "expiring")], json!({})).await;
+    setup.run(&[echo()]).await[0].assert("ok", "none; session-1; 2025-06-18");
+    setup.serve(&[at(&site, "resuming")], json!({})).await;
+    setup.run(&[echo()]).await[0].assert("ok", "the rest");
 }
 
 #[tokio::test]
 async fn an_address_that_is_not_public_is_refused_unless_the_operator_opened_it() {
     let closed = [("SKILLET_FETCH_ALLOW", "203.0.113.0/24")];
-    let Some(bench) = Bench::with(&closed).await else {
+    let Some(setup) = McpSetup::with(&closed).await else {
         return;
     };
     let site = Site::start();
@@ -84,10 +84,10 @@ async fn an_address_that_is_not_public_is_refused_unless_the_operator_opened_it(
         "http://169.254.169.254/".to_owned(),
         "http://[::1]/".to_owned(),
     ] {
-        bench
+        setup
             .serve(&[json!({"name": "srv", "url": url})], json!({}))
             .await;
-        let error = bench.fail().await;
+        let error = setup.fail().await;
         assert_eq!(error["code"], "mcp_server_unavailable");
         let message = error["message"].as_str().unwrap();
         assert!(
@@ -100,7 +100,7 @@ async fn an_address_that_is_not_public_is_refused_unless_the_operator_opened_it(
 
 #[tokio::test]
 async fn a_job_fails_whose_server_is_not_one() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let site = Site::start();
@@ -119,21 +119,21 @@ async fn a_job_fails_whose_server_is_not_one() {
             "127.0.0.1 sent a response that is not an MCP message",
         ),
     ] {
-        bench.serve(&[trusted(&site, path)], json!({})).await;
-        let error = bench.fail().await;
+        setup.serve(&[trusted(&site, path)], json!({})).await;
+        let error = setup.fail().await;
         let message = error["message"].as_str().unwrap();
         assert!(
             message.starts_with("the MCP server `srv` did not start: ") && message.contains(words),
             "{message}"
         );
     }
-    bench
+    setup
         .serve(
             &[json!({"name": "srv", "url": "http://127.0.0.1:1/"})],
             json!({}),
         )
         .await;
-    let error = bench.fail().await;
+    let error = setup.fail().await;
     assert!(
         error["message"]
             .as_str()
@@ -141,21 +141,21 @@ async fn a_job_fails_whose_server_is_not_one() {
             .contains("127.0.0.1 cannot be reached"),
         "{error}"
     );
-    assert!(!bench.service.dump().await.contains(TOKEN));
+    assert!(!setup.service.dump().await.contains(TOKEN));
 }
 
 #[tokio::test]
 async fn a_call_that_has_no_end_is_given_up() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let site = Site::start();
     for path in ["stuck", "endless", "heavy", "line", "flood"] {
         let mut server = at(&site, path);
         server["timeout_seconds"] = json!(3);
-        bench.serve(&[server], json!({})).await;
+        setup.serve(&[server], json!({})).await;
         let begun_at = Instant::now();
-        let ran = bench.run(&[echo(), ("file_list", json!({}))]).await;
+        let ran = setup.run(&[echo(), ("file_list", json!({}))]).await;
         assert!(
             begun_at.elapsed() < Duration::from_secs(20),
             "{path}: {:?}",

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{Bench, TOKEN, program, program_with};
+use super::{McpSetup, TOKEN, program, program_with};
 
 #[tokio::test]
 async fn one_that_takes_its_time_is_waited_for() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench.serve(&[program("slow")], json!({})).await;
-    bench
+    setup.serve(&[program("slow")], json!({})).await;
+    setup
         .run(&[("mcp_srv_echo", json!({"text": "hello"}))])
         .await[0]
         .assert("ok", "hello");
@@ -20,7 +20,7 @@ async fn one_that_takes_its_time_is_waited_for() {
 
 #[tokio::test]
 async fn a_job_fails_whose_server_does_not_start_and_says_which_and_why() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
     let broken = json!({"env": {"TOKEN": "{{secret:TOKEN}}"}});
@@ -38,8 +38,8 @@ async fn a_job_fails_whose_server_does_not_start_and_says_which_and_why() {
         (program("endless"), "it "),
         (json!({"name": "srv", "command": ["cat"]}), "it "),
     ] {
-        bench.serve(std::slice::from_ref(&server), json!({})).await;
-        let error = bench.fail().await;
+        setup.serve(std::slice::from_ref(&server), json!({})).await;
+        let error = setup.fail().await;
         assert_eq!(
             (&error["code"], &error["retryable"]),
             (&json!("mcp_server_unavailable"), &json!(true)),
@@ -50,45 +50,45 @@ async fn a_job_fails_whose_server_does_not_start_and_says_which_and_why() {
         assert!(message.starts_with(&expected), "{message}");
     }
     let needy = program_with("good", json!({"env": {"A": "{{secret:ABSENT}}"}}));
-    bench
+    setup
         .serve(&[needy], json!({"secrets": ["TOKEN", "ABSENT?"]}))
         .await;
-    let error = bench.fail().await;
+    let error = setup.fail().await;
     assert_eq!(
         error["message"],
         "the MCP server `srv` did not start: its variable A: this job has no such secret; it has: TOKEN"
     );
-    assert!(!bench.service.dump().await.contains(TOKEN));
-    assert!(!bench.service.logs().contains(TOKEN));
+    assert!(!setup.service.dump().await.contains(TOKEN));
+    assert!(!setup.service.logs().contains(TOKEN));
 }
 
 #[tokio::test]
 async fn one_that_says_nothing_is_given_up_at_last_and_with_the_job() {
-    let Some(bench) = Bench::start().await else {
+    let Some(setup) = McpSetup::start().await else {
         return;
     };
-    bench.serve(&[program("silent")], json!({})).await;
-    let hasty = bench
+    setup.serve(&[program("silent")], json!({})).await;
+    let hasty = setup
         .begin(&[], json!({"limits": {"timeout_seconds": 2}}))
         .await;
-    let patient = bench.begin(&[], json!({})).await;
-    let cancelled = bench.begin(&[], json!({})).await;
-    assert_eq!(bench.end(hasty).await.job["error"]["code"], "timeout");
+    let patient = setup.begin(&[], json!({})).await;
+    let cancelled = setup.begin(&[], json!({})).await;
+    assert_eq!(setup.end(hasty).await.job["error"]["code"], "timeout");
     let cancel = format!("/v1/jobs/{cancelled}/cancel");
-    bench.service.post(&cancel, &Value::Null).await;
-    assert_eq!(bench.end(cancelled).await.job["status"], "cancelled");
+    setup.service.post(&cancel, &Value::Null).await;
+    assert_eq!(setup.end(cancelled).await.job["status"], "cancelled");
     let begun_at = Instant::now();
-    while begun_at.elapsed() < Duration::from_secs(29) && !is_over(&bench, &patient).await {
+    while begun_at.elapsed() < Duration::from_secs(29) && !is_over(&setup, &patient).await {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
-    let error = bench.end(patient).await.job["error"].clone();
+    let error = setup.end(patient).await.job["error"].clone();
     assert_eq!(
         error["message"],
         "the MCP server `srv` did not start: it did not list its tools within 30 s"
     );
 }
 
-async fn is_over(bench: &Bench, job: &str) -> bool {
-    let (_, job) = bench.service.get(&format!("/v1/jobs/{job}")).await;
+async fn is_over(setup: &McpSetup, job: &str) -> bool {
+    let (_, job) = setup.service.get(&format!("/v1/jobs/{job}")).await;
     job["status"] == "failed"
 }

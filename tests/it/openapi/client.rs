@@ -3,7 +3,7 @@
 use crate::support::{Service, has_program, run_script};
 
 /// The output of each client, in any language.
-const TOLD: [&str; 5] = [
+const EXPECTED_OUTPUT: [&str; 5] = [
     "job completed done",
     "tool ok",
     "tool ok",
@@ -46,5 +46,5 @@ async fn run(language: &str) {
         return;
     };
     let lines: Vec<_> = told.lines().map(str::trim_end).collect();
-    assert_eq!(lines, TOLD);
+    assert_eq!(lines, EXPECTED_OUTPUT);
 }

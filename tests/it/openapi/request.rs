@@ -11,7 +11,7 @@ use crate::support::problem::Problem;
 use crate::support::{Service, create_key, send};
 
 /// An integer in a body: its pointer and its range.
-struct Whole {
+struct IntegerField {
     pointer: String,
     low: i64,
     high: i64,
@@ -25,7 +25,7 @@ async fn a_whole_number_may_be_written_with_a_fraction_and_has_a_range() {
     for (path, method, schema) in bodies(&document) {
         let mut found = Vec::new();
         find_whole(&document, schema, String::new(), &mut found);
-        for Whole { pointer, low, high } in found {
+        for IntegerField { pointer, low, high } in found {
             let path = fill(&service, &service.key, &path).await;
             let send = async |number: Value| {
                 let body = with(base(&path), &pointer, number);
@@ -68,7 +68,7 @@ fn bodies(document: &Value) -> Vec<(String, Method, &Value)> {
     bodies
 }
 
-fn find_whole(document: &Value, schema: &Value, pointer: String, found: &mut Vec<Whole>) {
+fn find_whole(document: &Value, schema: &Value, pointer: String, found: &mut Vec<IntegerField>) {
     let schema = schema.get("schema").unwrap_or(schema);
     if let Some(reference) = schema["$ref"].as_str() {
         let target = document.pointer(&reference[1..]).unwrap();
@@ -93,7 +93,7 @@ fn find_whole(document: &Value, schema: &Value, pointer: String, found: &mut Vec
             bound.unwrap_or_else(|| panic!("{pointer} has no {name}")) as i64
         };
         let (low, high) = (bound("minimum"), bound("maximum"));
-        found.push(Whole { pointer, low, high });
+        found.push(IntegerField { pointer, low, high });
     }
 }
 

@@ -11,14 +11,14 @@ use crate::support::log::data;
 use crate::support::{Service, has_program, is_root};
 
 /// A service whose worker confines commands, and one whose worker does not.
-pub(super) struct Worlds {
+pub(super) struct ServicePair {
     pub(super) inside: Service,
     pub(super) outside: Service,
 }
 
 /// The outcomes of an attack in both services.
 #[derive(Debug)]
-pub(super) struct Tried {
+pub(super) struct AttackResult {
     attack: String,
     pub(super) inside: Outcome,
     pub(super) outside: Outcome,
@@ -31,7 +31,7 @@ pub(super) struct Outcome {
     pub(super) told: String,
 }
 
-impl Worlds {
+impl ServicePair {
     /// Starts both services with workers that run as root. Returns `None` if this machine cannot run the attacks.
     pub(super) async fn of_root() -> Option<Self> {
         if !can_attack() {
@@ -61,27 +61,30 @@ impl Worlds {
     }
 
     /// Tries a Bash script, which succeeds if its last command succeeds.
-    pub(super) async fn bash(&self, attack: &str) -> Tried {
+    pub(super) async fn bash(&self, attack: &str) -> AttackResult {
         self.all(&[attack]).await.remove(0)
     }
 
     /// Tries several scripts one after the other, in the same workspace.
-    pub(super) async fn all(&self, attacks: &[impl AsRef<str>]) -> Vec<Tried> {
+    pub(super) async fn all(&self, attacks: &[impl AsRef<str>]) -> Vec<AttackResult> {
         let (inside, outside) = tokio::join!(
             outcomes(&self.inside, attacks),
             outcomes(&self.outside, attacks)
         );
         let pairs = inside.into_iter().zip(outside);
-        let tried = attacks.iter().zip(pairs).map(|(attack, pair)| Tried {
-            attack: attack.as_ref().to_owned(),
-            inside: pair.0,
-            outside: pair.1,
-        });
+        let tried = attacks
+            .iter()
+            .zip(pairs)
+            .map(|(attack, pair)| AttackResult {
+                attack: attack.as_ref().to_owned(),
+                inside: pair.0,
+                outside: pair.1,
+            });
         tried.collect()
     }
 
     /// Tries a Python program, which succeeds unless the system refuses a call.
-    pub(super) async fn python(&self, attack: &str) -> Tried {
+    pub(super) async fn python(&self, attack: &str) -> AttackResult {
         self.bash(&python(attack)).await
     }
 }
@@ -91,7 +94,7 @@ pub(crate) fn can_attack() -> bool {
     is_root() && has_program("python3") && has_program("setpriv")
 }
 
-impl Tried {
+impl AttackResult {
     /// Checks that the attack failed in the sandbox for this reason.
     #[track_caller]
     pub(super) fn fails_inside(self, reason: &str) -> Self {

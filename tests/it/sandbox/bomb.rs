@@ -13,7 +13,7 @@ use super::{processes_named, unique};
 use crate::support::{Service, until};
 
 /// The time for which a bomb that is not ended replaces its processes.
-const BURNS: Duration = Duration::from_secs(40);
+const BOMB_LIFETIME: Duration = Duration::from_secs(40);
 
 /// Returns a command that starts 20 self-replacing processes with this name, each in its own session, and does not
 /// wait for them.
@@ -38,7 +38,7 @@ for _ in range(20):
         os._exit(0)
 time.sleep(1)
 print('end', flush=True)",
-        BURNS.as_secs()
+        BOMB_LIFETIME.as_secs()
     ));
     bomb.replacen(
         "/usr/bin/python3",
@@ -75,7 +75,10 @@ async fn without_namespaces_processes_that_replace_themselves_end_with_their_com
         let reply = run(&service, &restless(&name)).await;
         assert_eq!(reply["stdout"], "end\n", "{reply:#}");
         assert!(!is_there(&name));
-        assert!(begun_at.elapsed() < BURNS, "it may have ended by itself");
+        assert!(
+            begun_at.elapsed() < BOMB_LIFETIME,
+            "it may have ended by itself"
+        );
         // The processes also end when their worker is killed.
         let begun_at = Instant::now();
         let stay = format!(
@@ -89,7 +92,10 @@ async fn without_namespaces_processes_that_replace_themselves_end_with_their_com
         assert!(is_there(&name));
         service.workers[0].kill();
         until(async || !is_there(&name)).await;
-        assert!(begun_at.elapsed() < BURNS, "it may have ended by itself");
+        assert!(
+            begun_at.elapsed() < BOMB_LIFETIME,
+            "it may have ended by itself"
+        );
     }
 }
 

@@ -17,8 +17,8 @@ const ROUNDS: usize = 5;
 /// Sequential commands of each job.
 const COMMANDS: usize = 4;
 /// Consecutive identical observations that show that nothing changes any more.
-const EQUAL_LOOKS: usize = 10;
-const MAX_LOOKS: usize = 300;
+const EQUAL_OBSERVATIONS: usize = 10;
+const MAX_OBSERVATIONS: usize = 300;
 
 #[tokio::test]
 async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
@@ -31,12 +31,12 @@ async fn after_a_thousand_commands_fifty_at_a_time_nothing_of_them_is_left() {
     let name = unique("left");
     // Resources that are created once and kept exist after the first round.
     run(&service, &name).await;
-    let before = Traces::at_rest(&service, &name).await;
+    let before = LeftoverResources::at_rest(&service, &name).await;
     assert!(before.descriptors.contains_key("socket"), "{before:?}");
     for _ in 1..ROUNDS {
         run(&service, &name).await;
     }
-    assert_eq!(Traces::at_rest(&service, &name).await, before);
+    assert_eq!(LeftoverResources::at_rest(&service, &name).await, before);
     assert_eq!(before.processes, 0);
     assert_eq!(before.children, 1, "the launcher");
     assert_eq!(before.workspaces, [""; 0]);
@@ -66,7 +66,7 @@ async fn run(service: &Service, name: &str) {
 
 /// Everything that a command might leave on the machine.
 #[derive(Debug, PartialEq, Eq)]
-struct Traces {
+struct LeftoverResources {
     processes: usize,
     /// Descriptors of the worker and its children, by kind.
     descriptors: BTreeMap<String, usize>,
@@ -76,19 +76,19 @@ struct Traces {
     cgroups: Vec<String>,
 }
 
-impl Traces {
-    /// Waits until the traces no longer change. The end of a job is reported before its last traces are removed, and
-    /// a worker may still query the versions of its programs in a separate workspace.
+impl LeftoverResources {
+    /// Waits until the resources no longer change. The end of a job is reported before its last resources are removed,
+    /// and a worker may still query the versions of its programs in a separate workspace.
     async fn at_rest(service: &Service, name: &str) -> Self {
         let mut before = Self::of(service, name).await;
         let mut unchanged = 0;
-        for _ in 0..MAX_LOOKS {
+        for _ in 0..MAX_OBSERVATIONS {
             sleep(Duration::from_millis(200)).await;
             let now = Self::of(service, name).await;
             let is_at_rest = now == before && now.workspaces.is_empty();
             unchanged = if is_at_rest { unchanged + 1 } else { 0 };
             before = now;
-            if unchanged == EQUAL_LOOKS {
+            if unchanged == EQUAL_OBSERVATIONS {
                 return before;
             }
         }

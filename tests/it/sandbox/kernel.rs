@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use super::attack::{Worlds, python};
+use super::attack::{ServicePair, python};
 
 #[tokio::test]
 async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     // The attack writes the value that is already there.
@@ -35,14 +35,14 @@ async fn settings_of_the_kernel_cannot_be_changed_nor_its_memory_read() {
         }
     }
     let scripts: Vec<_> = attacks.iter().map(|(attack, _)| attack).collect();
-    for (tried, (_, reason)) in worlds.all(&scripts).await.into_iter().zip(&attacks) {
+    for (tried, (_, reason)) in services.all(&scripts).await.into_iter().zip(&attacks) {
         tried.fails_inside(reason).succeeds_outside();
     }
 }
 
 #[tokio::test]
 async fn system_calls_that_no_command_needs_are_refused() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     // The arguments are invalid, so the calls do no harm.
@@ -122,7 +122,7 @@ async fn system_calls_that_no_command_needs_are_refused() {
     except OSError as error:
         print(name, errno.errorcode[error.errno])";
     let program = format!("{define}\n{}", attempts.join("\n"));
-    let tried = worlds.python(&program).await;
+    let tried = services.python(&program).await;
     for (name, ..) in calls {
         let came_of = |told: &str| {
             let mut lines = told.lines().filter_map(|line| line.split_once(' '));
@@ -135,7 +135,7 @@ async fn system_calls_that_no_command_needs_are_refused() {
 
 #[tokio::test]
 async fn sockets_are_of_protocols_that_programs_need() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let program = "kinds = {
@@ -155,7 +155,7 @@ for name, kind in kinds.items():
         print(name, 'works')
     except OSError as error:
         print(name, errno.errorcode[error.errno])";
-    let tried = worlds.python(program).await;
+    let tried = services.python(program).await;
     for (name, inside) in [
         ("route", "works"),
         ("diagnosis", "EPERM"),
@@ -179,7 +179,7 @@ for name, kind in kinds.items():
 #[tokio::test]
 async fn the_second_numbers_of_system_calls_are_refused_and_those_of_32_bits_end_the_program() {
     const X32_BIT: i64 = 0x4000_0000;
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     for number in [
@@ -187,7 +187,7 @@ async fn the_second_numbers_of_system_calls_are_refused_and_those_of_32_bits_end
         libc::SYS_io_uring_setup,
         libc::SYS_unshare,
     ] {
-        worlds
+        services
             .python(&format!("call({})", X32_BIT | number))
             .await
             .fails_inside("EPERM")
@@ -199,7 +199,7 @@ code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXE
 code.write(bytes.fromhex('b814000000cd80c3'))
 address = ctypes.addressof(ctypes.c_char.from_buffer(code))
 print('called', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
-    let tried = worlds.python(attack).await;
+    let tried = services.python(attack).await;
     const KILLED: i32 = 128 + libc::SIGSYS;
     assert_eq!(tried.inside.code, KILLED, "{:#?}", tried.inside);
     // A kernel without 32-bit calls ends the program in another way.
@@ -208,7 +208,7 @@ print('called', ctypes.CFUNCTYPE(ctypes.c_int)(address)())";
 
 #[tokio::test]
 async fn nothing_can_be_typed_into_a_terminal() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let inject = "import fcntl
@@ -217,19 +217,19 @@ for request in (0x5412, 0x541C):
         fcntl.ioctl(0, request, b'\\x03')
     except OSError as error:
         print(errno.errorcode[error.errno])";
-    let tried = worlds.python(inject).await;
+    let tried = services.python(inject).await;
     assert_eq!(tried.inside.told, "EPERM\nEPERM\n");
     assert_eq!(tried.outside.told, "ENOTTY\nENOTTY\n");
     let into_own = "import fcntl
 ours, theirs = os.openpty()
 fcntl.ioctl(theirs, 0x540E, 0)
 fcntl.ioctl(theirs, 0x5412, b'x')";
-    worlds
+    services
         .bash(&format!("setsid --wait {}", python(into_own)))
         .await
         .fails_inside("ENOENT")
         .succeeds_outside();
-    worlds
+    services
         .bash(": < /dev/tty")
         .await
         .fails_inside("No such file")

@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use super::attack::{Worlds, can_attack, plainly, python, run};
+use super::attack::{ServicePair, can_attack, plainly, python, run};
 use super::user::User;
 use crate::support::Service;
 
@@ -215,16 +215,16 @@ async fn a_command_stays_the_first_to_go_when_memory_runs_out() {
         "choom -n 0 -p $$",
     ];
     let user = User::new();
-    for worlds in [Worlds::of_root().await, Worlds::of(&user).await] {
-        let Some(worlds) = worlds else {
+    for services in [ServicePair::of_root().await, ServicePair::of(&user).await] {
+        let Some(services) = services else {
             return;
         };
-        for tried in worlds.all(&attacks).await {
+        for tried in services.all(&attacks).await {
             tried
                 .fails_inside("Read-only file system")
                 .succeeds_outside();
         }
-        let all = worlds.bash("cat /proc/*/oom_score_adj | sort -u").await;
+        let all = services.bash("cat /proc/*/oom_score_adj | sort -u").await;
         assert_eq!(all.inside.told, "1000\n");
     }
 }

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::thread;
 
-use super::attack::{Worlds, python};
+use super::attack::{ServicePair, python};
 use super::unique;
 use super::user::User;
 
@@ -26,7 +26,7 @@ fn greet<C: Write>(mut accept: impl FnMut() -> C + Send + 'static) {
 #[tokio::test]
 async fn nothing_that_listens_on_the_machine_can_be_reached() {
     let user = User::new();
-    let Some(worlds) = Worlds::of(&user).await else {
+    let Some(services) = ServicePair::of(&user).await else {
         return;
     };
     let tcp = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -90,14 +90,14 @@ assert peer.recv(100) == b'{GREETING}'"
         ))
     };
     let programs = attacks.each_ref().map(connect);
-    for (tried, (.., reason)) in worlds.all(&programs).await.into_iter().zip(attacks) {
+    for (tried, (.., reason)) in services.all(&programs).await.into_iter().zip(attacks) {
         tried.fails_inside(reason).succeeds_outside();
     }
 }
 
 #[tokio::test]
 async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let addresses = [
@@ -117,7 +117,7 @@ async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
         pass"
         ))
     };
-    let tried = worlds.all(&addresses.map(connect)).await;
+    let tried = services.all(&addresses.map(connect)).await;
     for (tried, (family, _)) in tried.into_iter().zip(addresses) {
         let tried = tried.fails_inside("ENETUNREACH");
         // The machine may have no IPv6 either.
@@ -125,19 +125,19 @@ async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
             tried.differs_outside("ENETUNREACH");
         }
     }
-    worlds
+    services
         .python(
             "assert [name for _, name in socket.if_nameindex()] != ['lo'] or sys.exit('only lo')",
         )
         .await
         .fails_inside("only lo")
         .succeeds_outside();
-    worlds
+    services
         .bash("tail -n +2 /proc/net/route | grep . || { echo no route; false; }")
         .await
         .fails_inside("no route")
         .succeeds_outside();
-    worlds
+    services
         .python("socket.getaddrinfo('localhost', 80); socket.getaddrinfo('example.com', 80)")
         .await
         .fails_inside("Name or service not known");
@@ -145,7 +145,7 @@ async fn the_machines_networks_and_the_cloud_s_metadata_are_not_there() {
 
 #[tokio::test]
 async fn sockets_of_families_that_a_network_namespace_does_not_confine_are_refused() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let families = [
@@ -173,7 +173,7 @@ else:
     raise last"
         ))
     };
-    let tried = worlds.all(&families.map(open)).await;
+    let tried = services.all(&families.map(open)).await;
     for (tried, (name, _)) in tried.into_iter().zip(families) {
         let tried = tried.fails_inside("EPERM");
         if name == "packet" {
@@ -184,7 +184,7 @@ else:
         }
     }
     let number = libc::SYS_socketpair;
-    worlds
+    services
         .python(&format!(
             "call({number}, {}, 1, 0, b'12345678')",
             libc::AF_TIPC
@@ -192,7 +192,7 @@ else:
         .await
         .fails_inside("EPERM")
         .differs_outside("EPERM");
-    worlds
+    services
         .python("socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)")
         .await
         .fails_inside("EPERM")
@@ -201,10 +201,10 @@ else:
 
 #[tokio::test]
 async fn a_command_can_talk_to_itself() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
-    let tried = worlds
+    let tried = services
         .python(
             "for family, address in ((socket.AF_INET, ('127.0.0.1', 0)), (socket.AF_INET6, ('::1', 0)), (socket.AF_UNIX, '\\0mine')):
     listener = socket.socket(family)

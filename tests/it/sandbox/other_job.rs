@@ -1,19 +1,19 @@
 //! Isolation from another job of the same worker.
 
-use super::attack::Worlds;
+use super::attack::ServicePair;
 use super::user::User;
 use super::{processes_named, unique};
 use crate::support::{Service, until};
 
 /// A job that runs until its worker ends, with a secret in its workspace.
-struct Neighbour {
+struct OtherJob {
     /// The path of the secret on the host.
     secret: String,
     /// The id of one of its processes on the host.
     process: i32,
 }
 
-impl Neighbour {
+impl OtherJob {
     async fn start(service: &Service) -> Self {
         let nap = unique("70");
         let command = format!("echo hidden > secret; exec -a {nap} sleep 1000");
@@ -47,14 +47,14 @@ impl Neighbour {
 #[tokio::test]
 async fn its_files_are_out_of_reach_by_every_path() {
     let user = User::new();
-    let Some(worlds) = Worlds::of(&user).await else {
+    let Some(services) = ServicePair::of(&user).await else {
         return;
     };
     let (inside, outside) = tokio::join!(
-        Neighbour::start(&worlds.inside),
-        Neighbour::start(&worlds.outside)
+        OtherJob::start(&services.inside),
+        OtherJob::start(&services.outside)
     );
-    // Each attack targets the neighbour in its own service.
+    // Each attack targets the other job in its own service.
     let choose = format!(
         "if [[ $PWD == /workspace ]]; then secret={} process={}; else secret={} process={}; fi",
         inside.secret, inside.process, outside.secret, outside.process
@@ -76,7 +76,7 @@ async fn its_files_are_out_of_reach_by_every_path() {
         "ls /proc/$process || exit 1",
     ];
     let attacks = attacks.map(|attack| format!("{choose}; {attack}"));
-    for tried in worlds.all(&attacks).await {
+    for tried in services.all(&attacks).await {
         tried.fails_inside("No such file").succeeds_outside();
     }
     let unchanged = std::fs::read_to_string(&inside.secret).unwrap();
@@ -85,14 +85,14 @@ async fn its_files_are_out_of_reach_by_every_path() {
 
 #[tokio::test]
 async fn what_one_job_leaves_in_shared_places_the_next_does_not_find() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let name = unique("left");
     let leave = format!("echo x > /tmp/{name}; echo x > /dev/shm/{name}; [[ -e /tmp/{name} ]]");
-    worlds.bash(&leave).await.succeeds_outside();
+    services.bash(&leave).await.succeeds_outside();
     let find = format!("cat /tmp/{name} && cat /dev/shm/{name} && rm /tmp/{name} /dev/shm/{name}");
-    worlds
+    services
         .bash(&find)
         .await
         .fails_inside("No such file")
@@ -100,13 +100,13 @@ async fn what_one_job_leaves_in_shared_places_the_next_does_not_find() {
     // System V shared memory outlives its creator in its namespace.
     let key = std::process::id();
     let shm = |flags: i32| format!("call({}, {key}, 4096, {flags})", libc::SYS_shmget);
-    worlds.python(&shm(0o1666)).await.succeeds_outside();
+    services.python(&shm(0o1666)).await.succeeds_outside();
     let find = format!(
         "segment = {}\ncall({}, segment, 0, 0)",
         shm(0),
         libc::SYS_shmctl
     );
-    worlds
+    services
         .python(&find)
         .await
         .fails_inside("ENOENT")

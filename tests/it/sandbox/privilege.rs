@@ -1,15 +1,15 @@
 //! Privilege escalation: users, set-user-ID programs, capabilities, namespaces, mounts, devices.
 
-use super::attack::{Worlds, python};
+use super::attack::{ServicePair, python};
 use super::user::User;
 
 #[tokio::test]
 async fn a_command_has_no_capability_and_becomes_nobody_else() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let status = "grep -E '^(Cap|NoNewPrivs|Seccomp:|Uid|Gid|Groups)' /proc/self/status";
-    let tried = worlds.bash(status).await;
+    let tried = services.bash(status).await;
     for line in [
         "Uid:\t1000\t1000\t1000\t1000",
         "Gid:\t1000\t1000\t1000\t1000",
@@ -51,7 +51,7 @@ async fn a_command_has_no_capability_and_becomes_nobody_else() {
         ),
     ];
     let programs = attacks.map(|(attack, _)| python(attack));
-    for (tried, (_, reason)) in worlds.all(&programs).await.into_iter().zip(attacks) {
+    for (tried, (_, reason)) in services.all(&programs).await.into_iter().zip(attacks) {
         tried.fails_inside(reason).succeeds_outside();
     }
 }
@@ -59,26 +59,26 @@ async fn a_command_has_no_capability_and_becomes_nobody_else() {
 #[tokio::test]
 async fn a_set_user_id_program_runs_as_whoever_started_it() {
     let user = User::new();
-    let Some(worlds) = Worlds::of(&user).await else {
+    let Some(services) = ServicePair::of(&user).await else {
         return;
     };
     // `su` waits for a password, which is never entered.
     let start = "sleep 5 | su >/dev/null 2>&1 & until grep -q '^su$' /proc/$!/comm; do :; done";
     let attack =
         format!("{start}; awk '/^Uid/ {{exit $3 != 0}}' /proc/$!/status || {{ echo no; false; }}");
-    worlds
+    services
         .bash(&attack)
         .await
         .fails_inside("no")
         .succeeds_outside();
     // A set-user-ID program that the command created.
     let own = "cp /usr/bin/id mine && chmod 6755 mine && ./mine -u";
-    assert_eq!(worlds.bash(own).await.inside.told, "1000\n");
+    assert_eq!(services.bash(own).await.inside.told, "1000\n");
 }
 
 #[tokio::test]
 async fn neither_namespaces_nor_mounts_nor_another_root_can_be_had() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let refused = "Operation not permitted";
@@ -101,7 +101,7 @@ async fn neither_namespaces_nor_mounts_nor_another_root_can_be_had() {
     ];
     // Programs report the failure with different exit codes.
     let scripts = attacks.map(|(attack, _)| format!("{attack} || exit 1"));
-    for (tried, (_, reason)) in worlds.all(&scripts).await.into_iter().zip(attacks) {
+    for (tried, (_, reason)) in services.all(&scripts).await.into_iter().zip(attacks) {
         tried.fails_inside(reason).succeeds_outside();
     }
     let calls = [
@@ -121,7 +121,7 @@ async fn neither_namespaces_nor_mounts_nor_another_root_can_be_had() {
         ),
     ];
     let calls = calls.map(|call| python(&format!("os.makedirs('d', exist_ok=True)\n{call}")));
-    for tried in worlds.all(&calls).await {
+    for tried in services.all(&calls).await {
         tried.fails_inside("EPERM").succeeds_outside();
     }
     // The arguments are in memory, which no seccomp filter can read.
@@ -131,20 +131,22 @@ call({}, arguments, len(arguments)) or os._exit(0)",
         libc::CLONE_NEWUSER,
         libc::SYS_clone3
     );
-    worlds
+    services
         .python(&clone3)
         .await
         .fails_inside("ENOSYS")
         .succeeds_outside();
     // If a filter were bypassed, the limit of namespaces would still be 0.
-    let tried = worlds.bash("cat /proc/sys/user/max_user_namespaces").await;
+    let tried = services
+        .bash("cat /proc/sys/user/max_user_namespaces")
+        .await;
     assert_eq!(tried.inside.told, "0\n");
     assert_ne!(tried.outside.told, "0\n");
 }
 
 #[tokio::test]
 async fn the_file_system_has_no_secrets_and_cannot_be_changed() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
     let hidden = [
@@ -157,11 +159,11 @@ async fn the_file_system_has_no_secrets_and_cannot_be_changed() {
         "/boot",
     ];
     let look = |path| format!("stat {path}");
-    for tried in worlds.all(&hidden.map(look)).await {
+    for tried in services.all(&hidden.map(look)).await {
         tried.fails_inside("No such file").succeeds_outside();
     }
     let write = |place| format!("name={place}/skillet-test-$$; touch $name && rm $name");
-    for tried in worlds
+    for tried in services
         .all(&["/usr", "/usr/bin", "/etc", "/var", "/"].map(write))
         .await
     {
@@ -169,14 +171,14 @@ async fn the_file_system_has_no_secrets_and_cannot_be_changed() {
             .fails_inside("Read-only file system")
             .succeeds_outside();
     }
-    worlds
+    services
         .bash("chmod $(stat -c %a /usr/share/doc) /usr/share/doc")
         .await
         .fails_inside("Read-only file system")
         .succeeds_outside();
     // Check each mount separately, including the two writable mounts of the job.
     let mounts = "awk '$5 != \"/proc\" && $5 !~ \"^/dev/\" {print $5, $6}' /proc/self/mountinfo";
-    let mounts = worlds.bash(mounts).await.inside.told;
+    let mounts = services.bash(mounts).await.inside.told;
     let is_weak = |line: &&str| {
         let (place, flags) = line.split_once(' ').unwrap();
         let has = |flag| flags.split(',').any(|it| it == flag);
@@ -190,21 +192,21 @@ async fn the_file_system_has_no_secrets_and_cannot_be_changed() {
 
 #[tokio::test]
 async fn there_is_no_device_but_those_that_harm_nobody() {
-    let Some(worlds) = Worlds::of_root().await else {
+    let Some(services) = ServicePair::of_root().await else {
         return;
     };
-    let tried = worlds.bash("cd /dev && echo *; ls -A /dev/shm").await;
+    let tried = services.bash("cd /dev && echo *; ls -A /dev/shm").await;
     assert_eq!(
         tried.inside.told,
         "fd full null random shm stderr stdin stdout urandom zero\n"
     );
     assert!(tried.outside.told.contains("tty"), "{:#?}", tried.outside);
-    worlds
+    services
         .bash("mknod kmsg c 1 11 && : < kmsg")
         .await
         .fails_inside("Operation not permitted")
         .succeeds_outside();
-    worlds
+    services
         .bash(": < /dev/ptmx")
         .await
         .fails_inside("No such file")

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::attack::{Worlds, python, run};
+use super::attack::{ServicePair, python, run};
 use super::user::User;
 use crate::support::{Service, until};
 
@@ -36,7 +36,7 @@ print('made')",
 #[tokio::test]
 async fn a_workspace_that_was_made_to_stay_goes_all_the_same() {
     let user = User::new();
-    let Some(ordinary) = Worlds::of(&user).await else {
+    let Some(ordinary) = ServicePair::of(&user).await else {
         return;
     };
     let root = Service::start().await;

@@ -6,7 +6,7 @@ use serde_json::json;
 use shared::key::Scope;
 use shared::secret::generate_master_key;
 
-use super::{VALUE, Vault, put, skills, terminal};
+use super::{SecretsSetup, VALUE, put, skills, terminal};
 use crate::cli::at;
 use crate::support::{Service, Terminal, bash, create_key};
 
@@ -14,8 +14,8 @@ const CHECK: &str = "[ \"$KEEPER_KEY\" = 'piped in, and long' ] && echo it is";
 
 #[tokio::test]
 async fn a_secret_comes_from_standard_input_and_is_listed_and_deleted() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     let terminal = at(service);
     let set = ["secrets", "set", "KEEPER_KEY"];
     let ran = terminal.run_with_input(&set, "piped in, and long\n").await;
@@ -57,8 +57,8 @@ async fn a_secret_comes_from_standard_input_and_is_listed_and_deleted() {
 #[tokio::test]
 async fn rotation_puts_every_secret_under_the_current_key() {
     let (old, new) = (generate_master_key(), generate_master_key());
-    let mut vault = Vault::with_environment(&[("SKILLET_MASTER_KEY", &old)]).await;
-    let service = &mut vault.service;
+    let mut setup = SecretsSetup::with_environment(&[("SKILLET_MASTER_KEY", &old)]).await;
+    let service = &mut setup.service;
     for number in 0..120 {
         put(service, &format!("KEY_{number}"), VALUE).await;
     }

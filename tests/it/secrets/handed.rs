@@ -6,7 +6,7 @@ use shared::key::Scope;
 use shared::secret::generate_master_key;
 use tests::model_server::Reply;
 
-use super::{VALUE, Vault, put};
+use super::{SecretsSetup, VALUE, put};
 use crate::support::log::data;
 use crate::support::problem::Problem;
 use crate::support::{Service, bash, create_key};
@@ -17,8 +17,8 @@ fn job(skill: &str, command: &str) -> Value {
 
 #[tokio::test]
 async fn a_skill_gets_what_it_declares_and_no_other() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     put(service, "UNASKED", "nobody asked for it").await;
     // The length shows that the command receives the value itself.
@@ -44,8 +44,8 @@ async fn a_skill_gets_what_it_declares_and_no_other() {
 
 #[tokio::test]
 async fn what_a_command_prints_of_it_is_its_name() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     let command = "echo \"$KEEPER_KEY\"; env | grep KEEPER; echo \"$KEEPER_KEY\" | base64 -w0; echo; \
                    printf 'user:%s' \"$KEEPER_KEY\" | base64 -w0 >&2; \
@@ -73,8 +73,8 @@ async fn what_a_command_prints_of_it_is_its_name() {
 
 #[tokio::test]
 async fn a_job_without_a_secret_that_its_skill_requires_is_refused() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     let (_, skill) = service.get("/v1/skills/keeper").await;
     assert_eq!(
         skill["secrets"],
@@ -104,8 +104,8 @@ async fn a_job_without_a_secret_that_its_skill_requires_is_refused() {
 
 #[tokio::test]
 async fn a_secret_that_went_away_before_the_job_began_fails_it() {
-    let mut vault = Vault::with_environment(&[]).await;
-    let service = &mut vault.service;
+    let mut setup = SecretsSetup::with_environment(&[]).await;
+    let service = &mut setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     let waiting = service.create(&job("keeper", "true")).await;
     let delete = service.request(Method::DELETE, "/v1/secrets/KEEPER_KEY");
@@ -125,8 +125,8 @@ async fn a_secret_that_went_away_before_the_job_began_fails_it() {
 #[tokio::test]
 async fn a_worker_opens_only_what_was_put_there_under_its_keys() {
     let (old, new) = (generate_master_key(), generate_master_key());
-    let mut vault = Vault::with_environment(&[("SKILLET_MASTER_KEY", &old)]).await;
-    let service = &mut vault.service;
+    let mut setup = SecretsSetup::with_environment(&[("SKILLET_MASTER_KEY", &old)]).await;
+    let service = &mut setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     let expect = async |service: &mut Service, keys: &[(&str, &str)], words: &str| {
         service.workers.clear();
@@ -160,8 +160,8 @@ async fn a_worker_opens_only_what_was_put_there_under_its_keys() {
 
 #[tokio::test]
 async fn whoever_takes_a_job_over_has_its_secrets_too() {
-    let mut vault = Vault::start().await;
-    let service = &mut vault.service;
+    let mut setup = SecretsSetup::start().await;
+    let service = &mut setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     let echo = Reply::call("shell.exec", json!({"command": "echo \"$KEEPER_KEY\""}));
     let said = Reply::text(format!("It is {VALUE}."));

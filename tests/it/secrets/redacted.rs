@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tests::model_server::Reply;
 
-use super::{VALUE, Vault, put};
+use super::{SecretsSetup, VALUE, put};
 use crate::support::Service;
 use crate::support::log::{assert_whole, data, text};
 
@@ -38,8 +38,8 @@ async fn run(service: &Service, model: &str, marker: &str) -> (Value, Vec<Value>
 
 #[tokio::test]
 async fn what_a_model_says_is_cleaned_however_it_comes_in_pieces() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("says-{number}");
@@ -64,8 +64,8 @@ async fn what_a_model_says_is_cleaned_however_it_comes_in_pieces() {
 
 #[tokio::test]
 async fn what_a_tool_is_given_and_gives_is_cleaned_for_the_log_and_the_model() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     for (number, model) in BOTH.into_iter().enumerate() {
         let marker = format!("tool-{number}");
@@ -109,8 +109,8 @@ async fn what_a_tool_is_given_and_gives_is_cleaned_for_the_log_and_the_model() {
 
 #[tokio::test]
 async fn a_file_named_like_a_secret_has_another_name_outside() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", VALUE).await;
     let make = "mkdir -p \"$(dirname \"$KEEPER_KEY\")\"; echo content > \"$KEEPER_KEY.txt\"";
     let name = format!("{VALUE}.txt");
@@ -136,8 +136,8 @@ async fn a_file_named_like_a_secret_has_another_name_outside() {
 
 #[tokio::test]
 async fn why_a_job_failed_and_what_came_with_it_are_cleaned_too() {
-    let vault = Vault::start().await;
-    let service = &vault.service;
+    let setup = SecretsSetup::start().await;
+    let service = &setup.service;
     put(service, "KEEPER_KEY", "0123-4567-89ab").await;
     let job = json!({
         "skill": "keeper",

@@ -6,7 +6,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use shared::key::Scope;
 
-use super::{VALUE, Vault, put};
+use super::{SecretsSetup, VALUE, put};
 use crate::support::problem::Problem;
 use crate::support::{Service, create_key};
 
@@ -188,8 +188,8 @@ async fn what_cannot_be_a_secret_is_refused_and_not_repeated() {
 
 #[tokio::test]
 async fn without_a_master_key_the_service_says_what_to_set() {
-    let vault = Vault::with_environment(&[("SKILLET_MASTER_KEY", "")]).await;
-    let service = &vault.service;
+    let setup = SecretsSetup::with_environment(&[("SKILLET_MASTER_KEY", "")]).await;
+    let service = &setup.service;
     for (method, path) in [
         (Method::PUT, "/v1/secrets/KEEPER_KEY"),
         (Method::DELETE, "/v1/secrets/KEEPER_KEY"),

@@ -18,7 +18,7 @@ pub(crate) struct Terminal {
 
 /// The result of a command.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct CommandOutput {
     pub(crate) code: Option<i32>,
     pub(crate) out: String,
     pub(crate) err: String,
@@ -73,7 +73,7 @@ impl Terminal {
     }
 
     /// Runs a command to its end with this standard input.
-    pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> Ran {
+    pub(crate) async fn run_with_input(&self, arguments: &[&str], input: &str) -> CommandOutput {
         let mut child = self
             .command(arguments)
             .stdin(Stdio::piped())
@@ -82,12 +82,12 @@ impl Terminal {
         let mut pipe = child.stdin.take().unwrap();
         pipe.write_all(input.as_bytes()).await.unwrap();
         drop(pipe);
-        Ran::of(child).await
+        CommandOutput::of(child).await
     }
 
     /// Runs a command to its end.
-    pub(crate) async fn run(&self, arguments: &[&str]) -> Ran {
-        Ran::of(self.spawn(arguments)).await
+    pub(crate) async fn run(&self, arguments: &[&str]) -> CommandOutput {
+        CommandOutput::of(self.spawn(arguments)).await
     }
 
     /// Reads a file of the folder.
@@ -96,7 +96,7 @@ impl Terminal {
     }
 }
 
-impl Ran {
+impl CommandOutput {
     /// Returns the JSON objects that were printed, one per line.
     pub(crate) fn objects(&self) -> Vec<Value> {
         let objects = self.out.lines().map(serde_json::from_str);

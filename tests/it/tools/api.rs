@@ -5,7 +5,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::site::Site;
-use super::{Bench, Ran, sh};
+use super::{ToolCallResult, ToolSetup, sh};
 
 /// A value that must not be visible anywhere.
 const TOKEN: &str = "tok-5f2c9e1b7a";
@@ -21,7 +21,7 @@ fn request(url: &str, more: Value) -> (&'static str, Value) {
 
 #[tokio::test]
 async fn a_request_is_sent_as_it_was_made() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let echo = site.url("/echo?a=0");
     let more = json!({
@@ -30,7 +30,7 @@ async fn a_request_is_sent_as_it_was_made() {
         "query": {"b": "x&y z", "c": [1, true]},
         "body": {"n": 1.5},
     });
-    let ran = bench
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -42,7 +42,7 @@ async fn a_request_is_sent_as_it_was_made() {
             ],
         )
         .await;
-    let sent = |ran: &Ran| {
+    let sent = |ran: &ToolCallResult| {
         let told = ran.json();
         assert_eq!(told["status"], 201);
         told["body"].as_str().unwrap().to_owned()
@@ -81,7 +81,7 @@ async fn a_request_is_sent_as_it_was_made() {
 
 #[tokio::test]
 async fn any_answer_is_a_result() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let calls: Vec<_> = [
         "/missing",
@@ -97,7 +97,7 @@ async fn any_answer_is_a_result() {
         "cd .skillet; ls; head -c 4 3-body.bin | od -An -tx1; wc -c < 4-body.json",
     )])
     .collect();
-    let ran = bench.run("narrow", &calls).await;
+    let ran = setup.run("narrow", &calls).await;
     assert!(ran.iter().all(|ran| ran.outcome == "ok"), "{ran:#?}");
     let missing = ran[0].json();
     assert_eq!(
@@ -153,7 +153,7 @@ async fn any_answer_is_a_result() {
 
 #[tokio::test]
 async fn what_may_not_be_sent_is_refused_before_anything_is() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let echo = site.url("/echo");
     let header = |name: &str, value: &str| request(&echo, json!({"headers": {name: value}}));
@@ -193,10 +193,10 @@ async fn what_may_not_be_sent_is_refused_before_anything_is() {
         ),
     ];
     let calls: Vec<_> = refused.iter().map(|(call, _)| call.clone()).collect();
-    for (ran, (_, words)) in bench.run("workbench", &calls).await.iter().zip(&refused) {
+    for (ran, (_, words)) in setup.run("workbench", &calls).await.iter().zip(&refused) {
         ran.assert_error(words);
     }
-    let endless = bench
+    let endless = setup
         .run("workbench", &[request(&site.url("/bomb"), json!({}))])
         .await;
     let told = endless[0].json();
@@ -212,12 +212,12 @@ async fn what_may_not_be_sent_is_refused_before_anything_is() {
 
 #[tokio::test]
 async fn only_hosts_that_the_skill_names_are_asked_and_only_they_get_secrets() {
-    let bench = Bench::with(&[
+    let setup = ToolSetup::with(&[
         ("SKILLET_EGRESS_ALLOW", "0.0.0.0/0,::/0"),
         ("SKILLET_FETCH_ALLOW", "203.0.113.0/24"),
     ])
     .await;
-    let put = bench.service.request(Method::PUT, "/v1/secrets/API_TOKEN");
+    let put = setup.service.request(Method::PUT, "/v1/secrets/API_TOKEN");
     let put = put.json(&json!({"value": TOKEN})).send().await.unwrap();
     assert!(put.status().is_success(), "{put:?}");
     let site = Site::start();
@@ -244,7 +244,7 @@ async fn only_hosts_that_the_skill_names_are_asked_and_only_they_get_secrets() {
             json!({"url": format!("http://{host}/to-metadata")}),
         ),
     ];
-    let ran = bench
+    let ran = setup
         .run_with("caller", &calls, json!({"hosts": [host]}))
         .await;
     let sent = ran[0].json()["body"].as_str().unwrap().to_owned();
@@ -265,13 +265,13 @@ async fn only_hosts_that_the_skill_names_are_asked_and_only_they_get_secrets() {
     ran[6].assert_error(&allowed);
     ran[7].assert_error(&format!("localhost:{} is refused. {allowed}", site.port()));
     ran[8].assert_error("169.254.169.254:80 is refused");
-    assert!(!bench.service.dump().await.contains(TOKEN));
+    assert!(!setup.service.dump().await.contains(TOKEN));
 
-    let none = bench
+    let none = setup
         .run_with("caller", &[request(&url, json!({}))], json!({}))
         .await;
     none[0].assert_error("This job may reach no host");
-    let request = &bench.service.model.requests("bench-0")[0];
+    let request = &setup.service.model.requests("tools-0")[0];
     let described = request["tools"].to_string();
     assert!(
         described.contains("{{secret:API_TOKEN}}") && described.contains("OTHER_TOKEN"),

@@ -3,7 +3,7 @@
 use actix_web::{App, HttpResponse, HttpServer, web};
 use serde_json::{Value, json};
 
-use super::{Bench, Ran};
+use super::{ToolCallResult, ToolSetup};
 use crate::egress::{ANY, machine};
 use crate::support::has_program;
 
@@ -59,12 +59,12 @@ fn site() -> String {
     format!("http://{}:{port}", machine())
 }
 
-async fn look(url: &str, calls: &[(&str, Value)]) -> Vec<Ran> {
-    let bench = Bench::with(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
-    bench.run_with("viewer", calls, json!({ "url": url })).await
+async fn look(url: &str, calls: &[(&str, Value)]) -> Vec<ToolCallResult> {
+    let setup = ToolSetup::with(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
+    setup.run_with("viewer", calls, json!({ "url": url })).await
 }
 
-fn read(ran: &Ran) -> Value {
+fn read(ran: &ToolCallResult) -> Value {
     assert_eq!(ran.outcome, "ok", "{ran:?}");
     serde_json::from_str(&ran.output).unwrap()
 }
@@ -161,12 +161,12 @@ async fn search_results_other_hosts_and_other_files_are_refused() {
         "example.com:80 is refused. This job may reach",
         "is neither an http or https URL nor a file of the workspace",
         "is neither an http or https URL nor a file of the workspace",
-        "no page was opened before: give a url",
+        "no page is open: give a `url`",
         "Gone",
         "needs a path in the workspace",
-        "nothing on the page that can be seen is `#none`",
-        "could not be looked at: SyntaxError",
-        "say what to look for",
+        "no visible element matches `#none`",
+        "the query in the page failed: SyntaxError",
+        "give a `selector`, a `text`, or both",
     ];
     for ((ran, words), (tool, input)) in ran.iter().zip(told).zip(&calls) {
         let is_refused = words != "Gone";

@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::members::MembersSite;
-use super::{Bench, Ran, sh};
+use super::{ToolCallResult, ToolSetup, sh};
 use crate::egress::ANY;
 use crate::support::has_program;
 
-async fn work(site: &MembersSite, calls: &[(&str, Value)]) -> Vec<Ran> {
-    let bench = Bench::with(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
+async fn work(site: &MembersSite, calls: &[(&str, Value)]) -> Vec<ToolCallResult> {
+    let setup = ToolSetup::with(&[("SKILLET_EGRESS_ALLOW", ANY)]).await;
     let parameters = json!({ "url": site.url });
-    bench.run_with("viewer", calls, parameters).await
+    setup.run_with("viewer", calls, parameters).await
 }
 
 fn steps(steps: &Value) -> (&'static str, Value) {
@@ -151,15 +151,15 @@ async fn the_first_step_that_fails_ends_the_call_and_says_what_is_on_the_page() 
     ];
     let ran = work(&site, &calls).await;
     let told = [
-        "step 2 (click) failed: nothing that can be seen is `Delete the club`",
+        "step 2 (click) failed: no visible element matches `Delete the club`",
         "`Never` is disabled",
         "`#under` is covered by: div A banner",
         "`Colour` is a list of options: use `select`",
         "has no option `blue`; it has: Red, Green",
-        "after 0.5 s `Twelve members` was not there",
-        "say which element is meant",
-        "`Hyper` is no modifier key",
-        "`/etc/passwd` is no file of the workspace",
+        "`Twelve members` was not visible after 0.5 s",
+        "give the element as `selector` or `text`",
+        "`Hyper` is not a modifier key",
+        "`/etc/passwd` is not a file of the workspace",
         "is a page of search results",
         "elsewhere.example:80 is refused. This job may reach",
     ];
@@ -263,6 +263,6 @@ async fn a_crawl_writes_the_pages_of_a_site_nearest_first() {
         [200, 404, 404, 200, 200],
         "60, 120, 121, 1, news: {found:#}"
     );
-    ran[3].assert_error("pattern: it is no regular expression");
+    ran[3].assert_error("pattern: it is not a regular expression");
     ran[4].assert_error("is a page of search results");
 }

@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Bench, sh};
+use super::{ToolSetup, sh};
 
 #[tokio::test]
 async fn what_is_written_is_read_edited_and_listed() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let text = "fn main() {\n\tlet x = 1;\n}\n";
-    let ran = bench
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -49,8 +49,8 @@ async fn what_is_written_is_read_edited_and_listed() {
 
 #[tokio::test]
 async fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
-    let bench = Bench::start().await;
-    let ran = bench
+    let setup = ToolSetup::start().await;
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -76,7 +76,7 @@ async fn a_file_is_replaced_as_a_whole_and_keeps_its_mode() {
 
 #[tokio::test]
 async fn nothing_but_regular_files_of_the_workspace_is_touched() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let prepare = "echo in > in.txt; ln -s in.txt inner; ln -s /etc/passwd out; ln -s .. up; ln -s /proc/self/environ magic; \
                    ln -s loop loop; mkfifo pipe; mkdir dir; ln -s /dev/zero device; echo h > a; ln a b; echo t > /tmp/x; \
                    ln -s missing dangling";
@@ -113,7 +113,7 @@ async fn nothing_but_regular_files_of_the_workspace_is_touched() {
     calls.push(("file_write", json!({"path": "inner", "content": "pwned"})));
     calls.push(("file_read", json!({"path": "inner"})));
     calls.push(sh("cat in.txt a b /tmp/x; ls -A"));
-    let ran = bench.run("workbench", &calls).await;
+    let ran = setup.run("workbench", &calls).await;
     for (number, (path, words)) in refused.iter().enumerate() {
         let [read, write, edit, list] = &ran[1 + 4 * number..5 + 4 * number] else {
             panic!()
@@ -144,11 +144,11 @@ async fn nothing_but_regular_files_of_the_workspace_is_touched() {
 
 #[tokio::test]
 async fn what_is_no_text_is_named_and_what_is_long_is_read_in_parts() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let prepare = "printf '\\x89PNG\\r\\n\\x1a\\n\\0\\0\\0\\rIHDR' > a.png; printf 'a\\0b' > b.txt; \
                    seq 1 3000 > many.txt; head -c 10000 /dev/zero | tr '\\0' x > long.txt; printf 'caf\\xe9\\n' > old.txt; \
                    truncate -s 6M large.txt";
-    let ran = bench
+    let ran = setup
         .run(
             "narrow",
             &[
@@ -197,14 +197,14 @@ async fn what_is_no_text_is_named_and_what_is_long_is_read_in_parts() {
 
 #[tokio::test]
 async fn an_edit_that_cannot_be_made_says_what_to_do() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let edit = |old: &str, new: &str| {
         (
             "file_edit",
             json!({"path": "a", "old_string": old, "new_string": new}),
         )
     };
-    let ran = bench
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -229,8 +229,8 @@ async fn an_edit_that_cannot_be_made_says_what_to_do() {
 
 #[tokio::test]
 async fn a_long_list_is_cut_with_a_count() {
-    let bench = Bench::start().await;
-    let ran = bench
+    let setup = ToolSetup::start().await;
+    let ran = setup
         .run(
             "workbench",
             &[

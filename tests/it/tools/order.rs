@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use tests::model_server::Reply;
 
 use super::site::Site;
-use super::{Bench, sh};
+use super::{ToolSetup, sh};
 use crate::support::log::{assert_whole, data, types};
 use crate::support::until;
 
 #[tokio::test]
 async fn calls_that_change_nothing_run_at_once_and_answer_in_order() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let slow = |n: u32| {
         (
@@ -21,7 +21,7 @@ async fn calls_that_change_nothing_run_at_once_and_answer_in_order() {
         )
     };
     let begun_at = Instant::now();
-    let ran = bench
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -61,7 +61,7 @@ async fn calls_that_change_nothing_run_at_once_and_answer_in_order() {
 
 #[tokio::test]
 async fn what_is_under_way_when_a_job_is_cancelled_has_a_result_that_says_so() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let silent = |n: u32| json!({"url": site.url(&format!("/silent/{n}"))});
     let reply = Reply::text("I look.")
@@ -69,10 +69,10 @@ async fn what_is_under_way_when_a_job_is_cancelled_has_a_result_that_says_so() {
         .then_call("web_fetch", silent(1))
         .then_call("web_fetch", silent(2))
         .then_call("shell_exec", json!({"command": "echo never"}));
-    bench.service.model.script("cancel", [reply]);
+    setup.service.model.script("cancel", [reply]);
     let body = json!({"skill": "workbench", "model": "openai/m", "prompt": "Go. #cancel"});
-    let job = bench.service.create(&body).await;
-    let service = &bench.service;
+    let job = setup.service.create(&body).await;
+    let service = &setup.service;
     until(async || data(&service.events(&job).await, "tool.completed").len() == 1).await;
     service
         .post(&format!("/v1/jobs/{job}/cancel"), &Value::Null)
@@ -98,7 +98,7 @@ async fn what_is_under_way_when_a_job_is_cancelled_has_a_result_that_says_so() {
 
 #[tokio::test]
 async fn after_a_crash_in_the_middle_of_parallel_calls_each_has_one_result() {
-    let mut bench = Bench::start().await;
+    let mut setup = ToolSetup::start().await;
     let site = Site::start();
     let url = json!({"url": site.url("/silent/1")});
     let reply = Reply::text("I look.")
@@ -106,29 +106,29 @@ async fn after_a_crash_in_the_middle_of_parallel_calls_each_has_one_result() {
         .then_call("web_fetch", url)
         .then_call("file_list", json!({"pattern": "*"}))
         .then_call("shell_exec", json!({"command": "echo after"}));
-    bench
+    setup
         .service
         .model
         .script("crash", [reply, Reply::text("Done.")]);
     let body = json!({"skill": "workbench", "model": "anthropic/m", "prompt": "Go. #crash"});
-    let job = bench.service.create(&body).await;
-    let service = &bench.service;
+    let job = setup.service.create(&body).await;
+    let service = &setup.service;
     until(async || data(&service.events(&job).await, "tool.completed").len() == 1).await;
-    bench.service.workers[0].kill();
-    bench.service.add_worker(&[]).await;
-    let ended = bench.service.finished(&job).await;
+    setup.service.workers[0].kill();
+    setup.service.add_worker(&[]).await;
+    let ended = setup.service.finished(&job).await;
     assert_eq!(ended["text"], "Done.", "{ended:#}");
-    let events = bench.service.events(&job).await;
+    let events = setup.service.events(&job).await;
     let completed = data(&events, "tool.completed");
     let outcomes: Vec<_> = completed.iter().map(|data| &data["outcome"]).collect();
     assert_eq!(outcomes, ["ok", "unknown", "unknown", "ok"]);
-    assert_eq!(bench.service.model.violations(), [""; 0]);
+    assert_eq!(setup.service.model.violations(), [""; 0]);
 }
 
 #[tokio::test]
 async fn the_model_is_told_what_is_wrong_with_its_arguments() {
-    let bench = Bench::start().await;
-    let ran = bench
+    let setup = ToolSetup::start().await;
+    let ran = setup
         .run(
             "workbench",
             &[

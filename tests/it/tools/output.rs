@@ -2,12 +2,12 @@
 
 use serde_json::json;
 
-use super::{Bench, sh};
+use super::{ToolSetup, sh};
 
 #[tokio::test]
 async fn a_large_output_is_whole_in_a_file_that_the_result_names() {
-    let bench = Bench::start().await;
-    let ran = bench
+    let setup = ToolSetup::start().await;
+    let ran = setup
         .run(
             "narrow",
             &[
@@ -53,11 +53,11 @@ async fn a_large_output_is_whole_in_a_file_that_the_result_names() {
 
 #[tokio::test]
 async fn a_large_result_of_any_tool_is_cut_and_kept() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let name = "x".repeat(200);
     let command = format!("for n in $(seq 100); do touch é$n-{name}; done");
     let wrong = json!({"command": 5, "é".repeat(4000): 1});
-    let ran = bench
+    let ran = setup
         .run(
             "narrow",
             &[
@@ -93,8 +93,8 @@ async fn a_large_result_of_any_tool_is_cut_and_kept() {
 
 #[tokio::test]
 async fn a_job_that_has_a_file_of_its_own_in_the_way_only_loses_the_rest() {
-    let bench = Bench::start().await;
-    let ran = bench
+    let setup = ToolSetup::start().await;
+    let ran = setup
         .run(
             "narrow",
             &[sh("ln -s /tmp .skillet"), sh("seq 1 5000"), sh("ls /tmp")],

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::members::MembersSite;
-use super::{Bench, sh};
+use super::{ToolSetup, sh};
 use crate::support::has_program;
 
 /// Returns calls that load a page of the site in different ways.
@@ -22,9 +22,9 @@ async fn an_opened_network_is_reached_by_name_and_address_on_any_port() {
         return;
     }
     let site = MembersSite::start();
-    let bench = Bench::with(&[("SKILLET_EGRESS_ALLOW", "127.0.0.0/8")]).await;
+    let setup = ToolSetup::with(&[("SKILLET_EGRESS_ALLOW", "127.0.0.0/8")]).await;
     for host in ["localhost", "127.0.0.1"] {
-        for ran in bench.run("visitor", &ways(&site, host)).await {
+        for ran in setup.run("visitor", &ways(&site, host)).await {
             assert_eq!(ran.outcome, "ok", "{host}: {ran:?}");
             assert!(ran.output.contains("All is well."), "{host}: {ran:?}");
         }
@@ -37,8 +37,8 @@ async fn the_refusal_of_a_private_host_names_the_setting_that_opens_it() {
         return;
     }
     let site = MembersSite::start();
-    let bench = Bench::with(&[("SKILLET_FETCH_ALLOW", "203.0.113.0/24")]).await;
-    for ran in bench.run("visitor", &ways(&site, "127.0.0.1")).await {
+    let setup = ToolSetup::with(&[("SKILLET_FETCH_ALLOW", "203.0.113.0/24")]).await;
+    for ran in setup.run("visitor", &ways(&site, "127.0.0.1")).await {
         ran.assert_error("--egress-allow 127.0.0.0/8");
         assert!(!ran.output.contains("All is well."), "{ran:?}");
     }

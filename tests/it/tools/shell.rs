@@ -2,13 +2,13 @@
 
 use serde_json::json;
 
-use super::{Bench, sh};
+use super::{ToolSetup, sh};
 
 #[tokio::test]
 async fn a_command_runs_where_it_should_for_as_long_as_it_may() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let at = |cwd: &str, command: &str| ("shell_exec", json!({"command": command, "cwd": cwd}));
-    let ran = bench
+    let ran = setup
         .run(
             "workbench",
             &[
@@ -61,10 +61,10 @@ async fn a_command_runs_where_it_should_for_as_long_as_it_may() {
 
 #[tokio::test]
 async fn both_names_of_the_shell_answer_alike() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let input = json!({"command": "echo out; echo err >&2; exit 5"});
     let calls = [("shell.exec", input.clone()), ("execute_bash", input)];
-    let ran = bench.run("workbench", &calls).await;
+    let ran = setup.run("workbench", &calls).await;
     let told = ran.iter().map(|ran| {
         let mut told = ran.json();
         told["duration_ms"] = json!(0);

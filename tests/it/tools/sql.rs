@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Bench, Ran};
+use super::{ToolCallResult, ToolSetup};
 use crate::support::has_program;
 
 const MAKE: &str = "sqlite3 memory.db \"create table t (n int, name text, b blob); \
@@ -14,15 +14,19 @@ fn query(sql: &str) -> (&'static str, Value) {
 }
 
 /// Runs queries in a job with these parameters whose workspace has two databases, and returns their results.
-async fn ask(bench: &Bench, parameters: Value, queries: &[(&'static str, Value)]) -> Vec<Ran> {
+async fn ask(
+    setup: &ToolSetup,
+    parameters: Value,
+    queries: &[(&'static str, Value)],
+) -> Vec<ToolCallResult> {
     let make = [("shell.exec", json!({ "command": MAKE }))];
     let calls = [&make, queries].concat();
-    let mut ran = bench.run_with("sqlite", &calls, parameters).await;
+    let mut ran = setup.run_with("sqlite", &calls, parameters).await;
     ran.remove(0);
     ran
 }
 
-fn rows(ran: &Ran) -> Value {
+fn rows(ran: &ToolCallResult) -> Value {
     assert_eq!(ran.outcome, "ok", "{ran:?}");
     serde_json::from_str::<Value>(&ran.output).unwrap()["rows"].clone()
 }
@@ -32,10 +36,10 @@ async fn rows_come_as_json_with_their_types() {
     if !has_program("sqlite3") {
         return;
     }
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let other = json!({"sql": "select x from o", "path": "an other.db"});
     let ran = ask(
-        &bench,
+        &setup,
         json!({}),
         &[
             query("select n, name, hex(b) as b from t order by n"),
@@ -61,7 +65,7 @@ async fn nothing_changes_unless_the_job_allows_it() {
     if !has_program("sqlite3") {
         return;
     }
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let insert = query("insert into t (n) values (3)");
     let count = query("select count(*) as c from t");
     let queries = [
@@ -70,7 +74,7 @@ async fn nothing_changes_unless_the_job_allows_it() {
         query("drop table t"),
         count.clone(),
     ];
-    let ran = ask(&bench, json!({}), &queries).await;
+    let ran = ask(&setup, json!({}), &queries).await;
     assert!(
         ran[0]
             .output
@@ -79,7 +83,7 @@ async fn nothing_changes_unless_the_job_allows_it() {
     );
     assert_eq!(rows(&ran[3]), json!([{"c": 2}]), "{ran:#?}");
 
-    let ran = ask(&bench, json!({"allow_mutation": true}), &[insert, count]).await;
+    let ran = ask(&setup, json!({"allow_mutation": true}), &[insert, count]).await;
     assert_eq!(rows(&ran[1]), json!([{"c": 3}]), "{ran:#?}");
 }
 
@@ -88,7 +92,7 @@ async fn what_leads_out_of_the_database_is_refused_even_where_changes_are_allowe
     if !has_program("sqlite3") {
         return;
     }
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let refused = [
         (
             "attach 'an other.db' as o",
@@ -120,7 +124,7 @@ async fn what_leads_out_of_the_database_is_refused_even_where_changes_are_allowe
     ]);
     queries.push(("shell.exec", json!({"command": "ls"})));
     for parameters in [json!({}), json!({"allow_mutation": true})] {
-        let ran = ask(&bench, parameters.clone(), &queries).await;
+        let ran = ask(&setup, parameters.clone(), &queries).await;
         for ((sql, why), ran) in refused.iter().zip(&ran) {
             assert_eq!(ran.outcome, "error", "{sql}: {ran:?}");
             assert!(ran.output.contains(why), "{sql}: {ran:?}");
@@ -141,12 +145,12 @@ async fn of_many_rows_the_first_are_shown_and_all_are_in_a_file() {
     if !has_program("sqlite3") {
         return;
     }
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let many = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 9000) \
                 select i, 'abcdefghijklmnopqrstuvwxyz' as text from n";
     let read = "python3 -c 'import json; print(len(json.load(open(\".skillet/2-rows.json\"))))'";
     let queries = [query(many), ("shell.exec", json!({"command": read}))];
-    let ran = ask(&bench, json!({}), &queries).await;
+    let ran = ask(&setup, json!({}), &queries).await;
     assert!(ran[0].truncated && ran[0].output.len() <= 200_500);
     let shown: Value = serde_json::from_str(&ran[0].output).unwrap();
     assert_eq!(shown["row_count"], 9000);

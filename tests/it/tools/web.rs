@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use super::site::Site;
-use super::{Bench, Ran};
+use super::{ToolCallResult, ToolSetup};
 
-async fn fetch(bench: &Bench, urls: &[String]) -> Vec<Ran> {
+async fn fetch(setup: &ToolSetup, urls: &[String]) -> Vec<ToolCallResult> {
     let calls: Vec<_> = urls
         .iter()
         .map(|url| ("web_fetch", json!({"url": url})))
         .collect();
-    bench.run("workbench", &calls).await
+    setup.run("workbench", &calls).await
 }
 
 #[tokio::test]
 async fn pages_become_text_and_texts_stay_as_they_are() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let paths = [
         "/moved",
@@ -29,7 +29,7 @@ async fn pages_become_text_and_texts_stay_as_they_are() {
         "/missing",
         "/moved-here",
     ];
-    let ran = fetch(&bench, &paths.map(|path| site.url(path))).await;
+    let ran = fetch(&setup, &paths.map(|path| site.url(path))).await;
     let (page, json) = (site.url("/page"), site.url("/json"));
     assert_eq!(
         ran[0].output,
@@ -57,7 +57,7 @@ async fn pages_become_text_and_texts_stay_as_they_are() {
 
 #[tokio::test]
 async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
     let refused = [
         (
@@ -100,26 +100,26 @@ async fn private_addresses_and_other_than_pages_are_refused_at_every_hop() {
         ),
     ];
     let urls: Vec<_> = refused.iter().map(|(url, _)| url.clone()).collect();
-    for (ran, (_, words)) in fetch(&bench, &urls).await.iter().zip(refused) {
+    for (ran, (_, words)) in fetch(&setup, &urls).await.iter().zip(refused) {
         ran.assert_error(words);
     }
 }
 
 #[tokio::test]
 async fn a_name_is_as_private_as_its_address() {
-    let bench = Bench::with(&[("SKILLET_FETCH_ALLOW", "203.0.113.0/24")]).await;
+    let setup = ToolSetup::with(&[("SKILLET_FETCH_ALLOW", "203.0.113.0/24")]).await;
     let site = Site::start();
     let urls = [format!("http://localhost:{}/", site.port()), site.url("/")];
-    let ran = fetch(&bench, &urls).await;
+    let ran = fetch(&setup, &urls).await;
     ran[0].assert_error("localhost is refused: its address is not public");
     ran[1].assert_error("127.0.0.1 is refused: its address is not public");
 }
 
 #[tokio::test]
 async fn a_hostile_server_costs_little_and_is_given_up() {
-    let bench = Bench::start().await;
+    let setup = ToolSetup::start().await;
     let site = Site::start();
-    let before = peak_kilobytes(&bench);
+    let before = peak_kilobytes(&setup);
     let begun_at = Instant::now();
     let paths = [
         "/endless",
@@ -131,7 +131,7 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
         "/cut",
         "/no-http",
     ];
-    let ran = fetch(&bench, &paths.map(|path| site.url(path))).await;
+    let ran = fetch(&setup, &paths.map(|path| site.url(path))).await;
     for cut in &ran[..2] {
         assert!(cut.outcome == "ok" && cut.truncated, "{}", cut.outcome);
         assert!(
@@ -152,7 +152,7 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
         "{:?}",
         begun_at.elapsed()
     );
-    let grown = peak_kilobytes(&bench) - before;
+    let grown = peak_kilobytes(&setup) - before;
     assert!(grown < 150_000, "{grown} kB more");
 
     let slow = ("web_fetch", json!({"url": site.url("/slow"), "timeout": 1}));
@@ -160,7 +160,7 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
         "web_fetch",
         json!({"url": site.url("/silent"), "timeout": 1}),
     );
-    for ran in bench.run("workbench", &[slow, silent]).await {
+    for ran in setup.run("workbench", &[slow, silent]).await {
         assert_eq!(
             (&*ran.outcome, &*ran.output),
             ("timeout", "the page did not load within 1 s")
@@ -169,8 +169,8 @@ async fn a_hostile_server_costs_little_and_is_given_up() {
 }
 
 /// Returns the peak memory of the worker.
-fn peak_kilobytes(bench: &Bench) -> u64 {
-    let process = bench.service.workers[0].id();
+fn peak_kilobytes(setup: &ToolSetup) -> u64 {
+    let process = setup.service.workers[0].id();
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.unwrap()

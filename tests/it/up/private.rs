@@ -14,7 +14,7 @@ use crate::support::{PROGRAM, Process, Terminal, is_root};
 /// A user that every machine has. PostgreSQL needs a user with a name.
 const NOBODY: u32 = 65_534;
 /// An unused user.
-const STRANGER: u32 = 61_199;
+const UNUSED_USER: u32 = 61_199;
 
 #[tokio::test]
 async fn nobody_else_reads_them_whatever_the_umask() {
@@ -100,7 +100,7 @@ async fn look_into(home: &Path, wrapper: &[&str]) {
         ];
         for (program, place) in looks {
             let mut look = Command::new(program);
-            look.arg(home.join(place)).uid(STRANGER).gid(STRANGER);
+            look.arg(home.join(place)).uid(UNUSED_USER).gid(UNUSED_USER);
             let said = look.output().unwrap().stderr;
             let said = String::from_utf8_lossy(&said);
             assert!(said.contains("Permission denied"), "{place}: {said}");

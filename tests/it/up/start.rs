@@ -8,7 +8,7 @@ use tokio::io::{AsyncBufReadExt, BufReader};
 
 use super::tell;
 use crate::sandbox::{can_attack, container};
-use crate::support::{Ran, Service, Terminal, until};
+use crate::support::{CommandOutput, Service, Terminal, until};
 
 #[tokio::test]
 async fn up_says_which_models_can_be_asked() {
@@ -26,7 +26,7 @@ async fn up_says_which_models_can_be_asked() {
     assert!(refused.err.contains(remedy), "{refused:?}");
 
     tell(&up, rustix::process::Signal::TERM);
-    let ran = Ran::of(up).await;
+    let ran = CommandOutput::of(up).await;
     let models = "Models: anthropic ✗ (set ANTHROPIC_API_KEY), openai ✓, script ✓";
     assert!(ran.out.lines().any(|line| line == models), "{ran:?}");
     let expected = ["creating a PostgreSQL", "stopping; interrupt again"];
@@ -67,7 +67,7 @@ async fn a_start_that_fails_says_why_and_nothing_else() {
     // The missing sandbox is the last problem that the worker detects.
     let container = container();
     let wrapper = ["/usr/bin/python3", "-c", &container];
-    let ran = Ran::of(terminal.spawn_through(&wrapper, &up)).await;
+    let ran = CommandOutput::of(terminal.spawn_through(&wrapper, &up)).await;
     assert_eq!(ran.code, Some(1), "{ran:?}");
     let mut lines = ran.err.lines();
     let line = lines.find(|line| !line.starts_with("creating a PostgreSQL"));
@@ -100,7 +100,7 @@ async fn a_command_waits_for_a_service_that_is_starting() {
     std::fs::write(&unfinished, place.to_string()).unwrap();
     std::fs::rename(unfinished, home.join("service.json")).unwrap();
 
-    let listed = Ran::of(listing).await;
+    let listed = CommandOutput::of(listing).await;
     assert_eq!(listed.code, Some(0), "{listed:?}");
     assert!(listed.out.starts_with(&job), "{listed:?}");
 }

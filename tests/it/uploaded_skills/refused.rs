@@ -18,9 +18,9 @@ const NO_SKILL: &str =
 const TOO_LARGE: &str = "the files of the skill have more than 33554432 bytes in total";
 
 /// A service that must reject all archives and store nothing.
-struct Refusing(Service);
+struct RejectingService(Service);
 
-impl Refusing {
+impl RejectingService {
     async fn start() -> Self {
         Self(Service::without_worker().await)
     }
@@ -61,7 +61,7 @@ fn good_entry() -> Entry {
 
 #[tokio::test]
 async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
-    let service = Refusing::start().await;
+    let service = RejectingService::start().await;
     for (kind, expected) in [
         (b'1', LINK),
         (b'2', LINK),
@@ -119,7 +119,7 @@ async fn a_tar_may_have_files_and_folders_with_plain_names_and_nothing_else() {
 
 #[tokio::test]
 async fn no_two_names_may_be_one() {
-    let service = Refusing::start().await;
+    let service = RejectingService::start().await;
     for (names, expected) in [
         (["a", "a"], "a: it occurs twice"),
         (["a/b", "./a/b"], "a/b: it occurs twice"),
@@ -171,7 +171,7 @@ async fn no_two_names_may_be_one() {
 
 #[tokio::test]
 async fn a_zip_may_have_files_and_folders_and_says_one_thing_only() {
-    let service = Refusing::start().await;
+    let service = RejectingService::start().await;
     for (mode, expected) in [
         (0o120_777, LINK),
         (0o020_644, SPECIAL),
@@ -239,7 +239,7 @@ async fn a_zip_may_have_files_and_folders_and_says_one_thing_only() {
 
 #[tokio::test]
 async fn what_grows_is_stopped_whatever_it_says_of_its_size() {
-    let service = Refusing::start().await;
+    let service = RejectingService::start().await;
     let zeros = vec![0; 17 * 1024 * 1024];
     let expected = "x: it is larger than 16777216 bytes";
     service.is(good().file("x", &zeros).gzip(), expected).await;
@@ -294,7 +294,7 @@ async fn what_grows_is_stopped_whatever_it_says_of_its_size() {
 
 #[tokio::test]
 async fn what_is_no_skill_is_refused_in_the_words_of_the_format() {
-    let service = Refusing::start().await;
+    let service = RejectingService::start().await;
     for nothing in [&b""[..], b"hello", b"---\nname: greet\n---\n"] {
         let said = "this is neither a ZIP archive nor a tar.gz";
         service.is(nothing.to_vec(), said).await;

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use serde_json::{Value, json};
 
 use super::{greet, greet_world, greeting};
-use crate::support::{Ran, Service, Terminal};
+use crate::support::{CommandOutput, Service, Terminal};
 
 fn write(terminal: &Terminal, name: &str, text: &str) {
     let path = terminal.folder.path().join(name);
@@ -14,7 +14,7 @@ fn write(terminal: &Terminal, name: &str, text: &str) {
     fs::write(path, text).unwrap();
 }
 
-fn result(ran: &Ran) -> (Option<i32>, &str) {
+fn result(ran: &CommandOutput) -> (Option<i32>, &str) {
     (ran.code, ran.out.as_str())
 }
 

@@ -30,6 +30,7 @@ async fn each_error_names_its_field() {
             json!({"events": ["job.*", "job.queued"]}),
             &["/events/0", "/events/1"],
         ),
+        (json!({"events": vec!["job.completed"; 10]}), &["/events"]),
         (json!({"skills": ["a", "No such name"]}), &["/skills/1"]),
         (json!({"agents": vec!["a"; 51]}), &["/agents"]),
         (json!({"description": "x".repeat(201)}), &["/description"]),

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 
 use super::call::{BotCall, Refused, bad_request, refused, response};
-use super::stage::{BotStage, CallFault};
+use super::state::{CallFault, SharedBotState};
 use super::{TOKEN, form, polling, webhook};
 
 const MAX_BODY_BYTES: usize = 64 * 1024 * 1024;
@@ -25,7 +25,7 @@ pub(super) struct BotHttpServer {
 }
 
 impl BotHttpServer {
-    pub(super) fn start(stage: Data<BotStage>) -> Self {
+    pub(super) fn start(state: Data<SharedBotState>) -> Self {
         // TLS for the webhook. Another test of this process may have installed the provider first.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
@@ -34,10 +34,10 @@ impl BotHttpServer {
         let thread = thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
                 let app = {
-                    let stage = stage.clone();
+                    let state = state.clone();
                     move || {
                         App::new()
-                            .app_data(stage.clone())
+                            .app_data(state.clone())
                             .app_data(PayloadConfig::new(MAX_BODY_BYTES))
                             .default_service(actix_web::web::to(handle))
                     }
@@ -48,7 +48,7 @@ impl BotHttpServer {
                     .expect("the listener is fresh")
                     .run();
                 sender.send(server.handle()).expect("the test waits for it");
-                let delivering = actix_web::rt::spawn(webhook::deliver(stage));
+                let delivering = actix_web::rt::spawn(webhook::deliver(state));
                 server.await.expect("nothing stops the server but us");
                 delivering.abort();
             });
@@ -74,10 +74,10 @@ impl Drop for BotHttpServer {
     }
 }
 
-async fn handle(http: HttpRequest, body: Bytes, stage: Data<BotStage>) -> HttpResponse {
+async fn handle(http: HttpRequest, body: Bytes, state: Data<SharedBotState>) -> HttpResponse {
     let path = http.path();
     if let Some(file) = path.strip_prefix(&format!("/file/bot{TOKEN}/files/")) {
-        let found = stage.lock().files.get(file).cloned();
+        let found = state.lock().files.get(file).cloned();
         return match found {
             Some((_, content)) => HttpResponse::Ok().body(content),
             None => HttpResponse::NotFound().finish(),
@@ -91,17 +91,17 @@ async fn handle(http: HttpRequest, body: Bytes, stage: Data<BotStage>) -> HttpRe
         .and_then(|it| it.to_str().ok())
         .unwrap_or_default();
     match form::read_call(method, content_type, &body) {
-        Some(call) => answer(&stage, call).await,
+        Some(call) => answer(&state, call).await,
         None => response(Err(bad_request("can't parse the request"))),
     }
 }
 
-async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
+async fn answer(state: &Data<SharedBotState>, call: BotCall) -> HttpResponse {
     if call.method == "getUpdates" {
-        return response(polling::get_updates(stage, &call).await);
+        return response(polling::get_updates(state, &call).await);
     }
-    let (result, is_held, is_lost) = perform(stage, &call);
-    stage.changed();
+    let (result, is_held, is_lost) = perform(state, &call);
+    state.changed();
     if is_held {
         std::future::pending::<()>().await;
     }
@@ -113,8 +113,8 @@ async fn answer(stage: &Data<BotStage>, call: BotCall) -> HttpResponse {
 }
 
 /// Performs a call. Returns its result, whether the call is held forever, and whether its response is lost.
-fn perform(stage: &BotStage, call: &BotCall) -> (super::call::CallResult, bool, bool) {
-    let mut inner = stage.lock();
+fn perform(state: &SharedBotState, call: &BotCall) -> (super::call::CallResult, bool, bool) {
+    let mut inner = state.lock();
     let held = call.changes_chat().then(|| inner.holds()).flatten();
     if held == Some(false) {
         return (Ok(true.into()), true, false);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::call::{BotCall, CallResult, bad_request, refused};
 use super::chat_log::{SentFile, ShownMessage};
 use super::markup::{self, MarkupRun};
-use super::stage::StageState;
+use super::state::BotState;
 use super::{BOT, BOT_NAME};
 
 /// The longest text of a message in UTF-16 code units.
@@ -18,7 +18,7 @@ const MAX_SENT: usize = 50_000_000;
 const NOT_MODIFIED: &str = "message is not modified: specified new message content and reply markup are exactly the same \
                             as a current content and reply markup of the message";
 
-impl StageState {
+impl BotState {
     /// Performs a call.
     pub(super) fn perform(&mut self, call: &BotCall) -> CallResult {
         match call.method.as_str() {

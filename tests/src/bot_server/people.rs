@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::chat_log::{SentFile, ShownMessage};
-use super::stage::BotStage;
+use super::state::SharedBotState;
 
 /// A person.
 #[derive(Clone, Debug)]
@@ -91,7 +91,7 @@ impl PersonMessage {
     }
 }
 
-impl BotStage {
+impl SharedBotState {
     /// Adds the message to the chat and creates its update.
     pub(super) fn write(&self, message: PersonMessage) -> i64 {
         let mut inner = self.lock();

@@ -6,26 +6,26 @@ use std::time::Duration;
 use actix_web::web::Data;
 use serde_json::Value;
 
-use super::stage::BotStage;
+use super::state::SharedBotState;
 
 /// The pause before an update is sent again.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Sends updates concurrently for as long as the server runs.
-pub(super) async fn deliver(stage: Data<BotStage>) {
+pub(super) async fn deliver(state: Data<SharedBotState>) {
     let http = reqwest::Client::new();
     let mut begun: HashSet<i64> = HashSet::new();
     loop {
-        let changed = stage.on_change();
+        let changed = state.on_change();
         let (webhook, updates) = {
-            let inner = stage.lock();
+            let inner = state.lock();
             (inner.webhook.clone(), inner.updates.clone())
         };
         if webhook.is_some() {
             for update in updates {
                 let id = update["update_id"].as_i64().unwrap_or_default();
                 if begun.insert(id) {
-                    actix_web::rt::spawn(send(stage.clone(), http.clone(), update, id));
+                    actix_web::rt::spawn(send(state.clone(), http.clone(), update, id));
                 }
             }
         }
@@ -33,9 +33,9 @@ pub(super) async fn deliver(stage: Data<BotStage>) {
     }
 }
 
-async fn send(stage: Data<BotStage>, http: reqwest::Client, update: Value, id: i64) {
+async fn send(state: Data<SharedBotState>, http: reqwest::Client, update: Value, id: i64) {
     loop {
-        let webhook = stage.lock().webhook.clone();
+        let webhook = state.lock().webhook.clone();
         if let Some((url, secret)) = webhook {
             let request = http.post(url).json(&update);
             let request = request.header("X-Telegram-Bot-Api-Secret-Token", secret);
@@ -46,6 +46,6 @@ async fn send(stage: Data<BotStage>, http: reqwest::Client, update: Value, id: i
         }
         tokio::time::sleep(PAUSE).await;
     }
-    stage.lock().updates.retain(|it| it["update_id"] != id);
-    stage.changed();
+    state.lock().updates.retain(|it| it["update_id"] != id);
+    state.changed();
 }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::schedule::{Kind, Planned};
+use super::service::Access;
 use super::workload;
-use super::world::Access;
 
 /// The pause before a retry.
 const PAUSE: Duration = Duration::from_millis(30);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 /// The offset of the clock. It exceeds the partitions of the log, which cover this week and the next two.
-const AHEAD: &str = "+22d";
+const CLOCK_OFFSET: &str = "+22d";
 
 /// The library `libfaketime`, which gives a process a wrong time of day. Monotonic timers stay correct.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ impl WrongClock {
     pub(crate) fn environment(&self) -> [(String, String); 3] {
         [
             ("LD_PRELOAD", self.library.display().to_string()),
-            ("FAKETIME", AHEAD.to_owned()),
+            ("FAKETIME", CLOCK_OFFSET.to_owned()),
             ("FAKETIME_DONT_FAKE_MONOTONIC", "1".to_owned()),
         ]
         .map(|(name, value)| (name.to_owned(), value))

@@ -14,26 +14,26 @@ use super::delivery;
 use super::feed::read_on;
 use super::history::{Asked, Download, History, JobHistory, Replay};
 use super::schedule::TENANTS;
+use super::service::{CAPS, ChaosService};
 use super::workload::{marked, turn};
-use super::world::{CAPS, World};
 
 /// The highest number of cuts from which a log is replayed.
 const MAX_CUTS: usize = 12;
 
 /// Collects the history of a run.
 pub(crate) async fn collect(
-    world: &mut World,
+    service: &mut ChaosService,
     run: &str,
     clients: &[Client],
 ) -> anyhow::Result<History> {
     let mut history = History {
-        next_version: world.workers_of_next_version().collect(),
+        next_version: service.workers_of_next_version().collect(),
         caps: HashMap::from(CAPS),
-        process_violations: world.take_faults(),
-        model_violations: world.take_model_violations(),
+        process_violations: service.take_faults(),
+        model_violations: service.take_model_violations(),
         ..History::default()
     };
-    let requests = world.model.requests(run);
+    let requests = service.model.requests(run);
     for client in clients {
         let seen = client.seen().clone();
         let mut job = JobHistory {
@@ -53,24 +53,24 @@ pub(crate) async fn collect(
             })
         });
         job.asked = asked.collect();
-        read(world, client, &mut job).await?;
+        read(service, client, &mut job).await?;
         job.key.clone_from(&client.key);
         history.jobs.push(job);
     }
-    read_feeds(world, &mut history.jobs).await?;
-    history.unverified = delivery::collect(world, &mut history.jobs).await;
+    read_feeds(service, &mut history.jobs).await?;
+    history.unverified = delivery::collect(service, &mut history.jobs).await;
     Ok(history)
 }
 
 /// Adds the job's milestones in its tenant's feed to each job.
-async fn read_feeds(world: &mut World, jobs: &mut [JobHistory]) -> anyhow::Result<()> {
+async fn read_feeds(service: &mut ChaosService, jobs: &mut [JobHistory]) -> anyhow::Result<()> {
     for tenant in 0..TENANTS {
         let of_tenant = || jobs.iter().filter(|job| job.tenant == tenant);
         let ended = of_tenant().filter(|job| job.has_ended());
         let ended: Vec<_> = ended
             .filter_map(|job| Some(job.accepted.first()?.as_str()))
             .collect();
-        let feed = read_on(world, tenant, &ended).await?;
+        let feed = read_on(service, tenant, &ended).await?;
         for job in jobs.iter_mut().filter(|job| job.tenant == tenant) {
             let id = job.accepted.first();
             let own = feed
@@ -82,9 +82,9 @@ async fn read_feeds(world: &mut World, jobs: &mut [JobHistory]) -> anyhow::Resul
     Ok(())
 }
 
-async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::Result<()> {
+async fn read(service: &ChaosService, client: &Client, job: &mut JobHistory) -> anyhow::Result<()> {
     let stored = sqlx::query_scalar::<_, JobId>("select id from job where metadata->>'key' = $1");
-    let stored = stored.bind(&client.key).fetch_all(&world.pool).await?;
+    let stored = stored.bind(&client.key).fetch_all(&service.pool).await?;
     job.stored = stored.iter().map(JobId::to_string).collect();
     let Some(id) = job.accepted.first().cloned() else {
         return Ok(());
@@ -92,17 +92,17 @@ async fn read(world: &World, client: &Client, job: &mut JobHistory) -> anyhow::R
     let in_queue = sqlx::query_scalar("select exists (select from run where job_id = $1)");
     job.is_in_queue = in_queue
         .bind(id.parse::<JobId>()?)
-        .fetch_one(&world.pool)
+        .fetch_one(&service.pool)
         .await?;
-    let events = db::event::list(&world.pool, id.parse()?, 0, &[], i64::MAX).await?;
+    let events = db::event::list(&service.pool, id.parse()?, 0, &[], i64::MAX).await?;
     let events = events.iter().map(serde_json::to_value);
     job.events = events.collect::<Result<_, _>>()?;
-    job.starters = starters(world, &job.events).await?;
+    job.starters = starters(service, &job.events).await?;
     let get = |path: &str| client.request(Method::GET, path);
     let path = format!("/v1/jobs/{id}");
     (_, job.job) = send_until_answered(&get(&path)).await;
-    for api in (0..world.apis()).filter(|api| *api != client.plan.api) {
-        let access = world.access(api);
+    for api in (0..service.apis()).filter(|api| *api != client.plan.api) {
+        let access = service.access(api);
         let request = access.request(client.plan.tenant, Method::GET, &path);
         job.job_elsewhere
             .push(send_until_answered(&request).await.1);
@@ -160,14 +160,14 @@ async fn pages(client: &Client, id: &str, after: usize) -> anyhow::Result<Vec<Va
 }
 
 /// Returns the number of the worker that started each attempt.
-async fn starters(world: &World, events: &[Value]) -> anyhow::Result<HashMap<i64, usize>> {
+async fn starters(service: &ChaosService, events: &[Value]) -> anyhow::Result<HashMap<i64, usize>> {
     let mut starters = HashMap::new();
     for event in events.iter().filter(|event| event["type"] == "job.started") {
         let worker: WorkerId = serde_json::from_value(event["data"]["worker"].clone())?;
         let name = sqlx::query_scalar::<_, String>("select name from worker where id = $1");
-        let name = name.bind(worker).fetch_one(&world.pool).await?;
+        let name = name.bind(worker).fetch_one(&service.pool).await?;
         let process = name.rsplit(':').next().and_then(|id| id.parse().ok());
-        let number = process.and_then(|process| world.number_of(process));
+        let number = process.and_then(|process| service.number_of(process));
         let number = number.with_context(|| format!("{name} is no worker of ours"))?;
         starters.insert(JobHistory::attempt(event), number);
     }

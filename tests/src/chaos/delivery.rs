@@ -7,7 +7,7 @@ use shared::webhook::EVENTS;
 use tokio::time::{Instant, sleep};
 
 use super::history::{Delivered, JobHistory};
-use super::world::{TenantWebhook, World};
+use super::service::{ChaosService, TenantWebhook};
 
 /// The longest wait for deliveries after all faults are repaired. After an outage of an hour, the longest retry pause
 /// is 2.4 hours of accelerated time.
@@ -15,11 +15,11 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// Adds the accepted deliveries to each job and waits until they are complete. Returns unverified deliveries.
-pub(super) async fn collect(world: &World, jobs: &mut [JobHistory]) -> Vec<String> {
+pub(super) async fn collect(service: &ChaosService, jobs: &mut [JobHistory]) -> Vec<String> {
     let begun_at = Instant::now();
     let mut unverified = Vec::new();
     loop {
-        for (tenant, webhook) in world.webhooks.iter().enumerate() {
+        for (tenant, webhook) in service.webhooks.iter().enumerate() {
             let of_tenant = jobs.iter_mut().filter(|job| job.tenant == tenant);
             take(webhook, of_tenant.collect(), &mut unverified);
         }

@@ -9,7 +9,7 @@ use shared::event::is_terminal;
 use tokio::time::sleep;
 
 use super::client::send_until_answered;
-use super::world::World;
+use super::service::ChaosService;
 
 /// The longest wait for a milestone after all faults are repaired.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,13 +17,13 @@ const PAUSE: Duration = Duration::from_millis(50);
 
 /// Returns the tenant's new milestones. Waits until they contain the ends of the given jobs.
 pub(crate) async fn read_on(
-    world: &mut World,
+    service: &mut ChaosService,
     tenant: usize,
     ended: &[&str],
 ) -> anyhow::Result<Vec<Value>> {
     let (mut milestones, begun_at) = (Vec::new(), Instant::now());
     loop {
-        read_page(world, tenant, &mut milestones).await?;
+        read_page(service, tenant, &mut milestones).await?;
         if ended.iter().all(|job| has_end(&milestones, job)) || begun_at.elapsed() > TIMEOUT {
             return Ok(milestones);
         }
@@ -32,20 +32,20 @@ pub(crate) async fn read_on(
 }
 
 async fn read_page(
-    world: &mut World,
+    service: &mut ChaosService,
     tenant: usize,
     milestones: &mut Vec<Value>,
 ) -> anyhow::Result<()> {
-    let cursor = world.feed_cursors[tenant].take();
+    let cursor = service.feed_cursors[tenant].take();
     let after = cursor.map(|cursor| format!("&after={cursor}"));
     let path = format!("/v1/events?limit=100{}", after.unwrap_or_default());
-    let request = world.access(0).request(tenant, Method::GET, &path);
+    let request = service.access(0).request(tenant, Method::GET, &path);
     let (status, page) = send_until_answered(&request).await;
     ensure!(status.is_success(), "the feed cannot be read: {page}");
     let data = page["data"].as_array().context("a page of milestones")?;
     milestones.extend(data.iter().cloned());
     let end = page["cursor"].as_str().context("a page has a cursor")?;
-    world.feed_cursors[tenant] = Some(end.to_owned());
+    service.feed_cursors[tenant] = Some(end.to_owned());
     Ok(())
 }
 

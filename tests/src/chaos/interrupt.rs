@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::client::send_until_answered;
 use super::deployment::Deployment;
 use super::fault::Fault;
-use super::{Setup, World};
+use super::{ChaosService, Setup};
 use crate::model_server::Reply;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -35,39 +35,43 @@ pub async fn interrupt(
     interruption: Interruption,
     count: usize,
 ) -> anyhow::Result<Vec<Duration>> {
-    let mut world = World::start(setup, Deployment::default()).await?;
-    world.start_worker(0);
-    world.until_workers(1).await?;
+    let mut service = ChaosService::start(setup, Deployment::default()).await?;
+    service.start_worker(0);
+    service.until_workers(1).await?;
     let mut times = Vec::new();
     for number in 0..count {
         // At its start the job gets the only worker.
         let (old, new) = (number % 2, (number + 1) % 2);
         let marker = format!("interrupted-{number}");
-        let job = begin(&world, interruption, &marker).await?;
-        world.start_worker(new);
-        world.until_workers(2).await?;
+        let job = begin(&service, interruption, &marker).await?;
+        service.start_worker(new);
+        service.until_workers(2).await?;
         let begun_at = Utc::now();
         let (fault, kind, place) = match interruption {
             Interruption::Kill => (Fault::Kill(old), "job.started", 1),
             _ => (Fault::Drain(old), "job.retrying", 0),
         };
-        world.inflict(fault).await?;
-        let events = until(&world, &job, kind, place + 1).await?;
+        service.inflict(fault).await?;
+        let events = until(&service, &job, kind, place + 1).await?;
         let at: DateTime<Utc> = events[place]["at"].as_str().unwrap_or_default().parse()?;
         times.push((at - begun_at).to_std().unwrap_or_default());
-        world.model.release(&marker);
-        until(&world, &job, "job.completed", 1).await?;
-        world.await_drained().await?;
-        let faults = world.take_faults();
+        service.model.release(&marker);
+        until(&service, &job, "job.completed", 1).await?;
+        service.await_drained().await?;
+        let faults = service.take_faults();
         ensure!(faults.is_empty(), "{faults:?}");
     }
     Ok(times)
 }
 
 /// Starts a job and returns its id when the work to be interrupted has begun.
-async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyhow::Result<String> {
+async fn begin(
+    service: &ChaosService,
+    interruption: Interruption,
+    marker: &str,
+) -> anyhow::Result<String> {
     let is_first = std::sync::atomic::AtomicBool::new(true);
-    world.model.script_with(marker, move |request| {
+    service.model.script_with(marker, move |request| {
         let is_first = is_first.swap(false, std::sync::atomic::Ordering::Relaxed);
         match interruption {
             Interruption::DrainInCommand if request.turn() == 0 => {
@@ -80,7 +84,7 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
     let body = json!({
         "skill": "shell", "model": "anthropic/claude-test", "prompt": format!("Go. #{marker}"),
     });
-    let request = world
+    let request = service
         .access(0)
         .request(0, Method::POST, "/v1/jobs")
         .json(&body);
@@ -90,16 +94,22 @@ async fn begin(world: &World, interruption: Interruption, marker: &str) -> anyho
         Interruption::DrainInCommand => "tool.output",
         _ => "message.delta",
     };
-    until(world, &id, kind, 1).await?;
+    until(service, &id, kind, 1).await?;
     Ok(id)
 }
 
 /// Waits until the job has `count` events of a type, and returns them.
-async fn until(world: &World, id: &str, kind: &str, count: usize) -> anyhow::Result<Vec<Value>> {
+async fn until(
+    service: &ChaosService,
+    id: &str,
+    kind: &str,
+    count: usize,
+) -> anyhow::Result<Vec<Value>> {
     let begun_at = Instant::now();
     let path = format!("/v1/jobs/{id}/events?types={kind}&limit=1000");
     loop {
-        let (_, page) = send_until_answered(&world.access(0).request(0, Method::GET, &path)).await;
+        let (_, page) =
+            send_until_answered(&service.access(0).request(0, Method::GET, &path)).await;
         let events = page["data"].as_array().context("a page of events")?;
         if events.len() >= count {
             return Ok(events.clone());

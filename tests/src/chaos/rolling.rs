@@ -15,7 +15,7 @@ use super::client::{Client, send_until_answered};
 use super::deployment::Deployment;
 use super::fault::Fault;
 use super::schedule::{Kind, Planned};
-use super::{Setup, World, check, collect, workload};
+use super::{ChaosService, Setup, check, collect, workload};
 
 /// The longest wait for each step, and for the whole job.
 const TIMEOUT: Duration = Duration::from_secs(300);
@@ -33,11 +33,11 @@ pub struct Rolled {
 
 /// Runs a job with the given number of turns, and replaces its worker `restarts` times during the run.
 pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result<Rolled> {
-    let mut world = World::start(setup, Deployment::default()).await?;
-    world.start_worker(0);
-    world.until_workers(1).await?;
+    let mut service = ChaosService::start(setup, Deployment::default()).await?;
+    service.start_worker(0);
+    service.until_workers(1).await?;
     let client = Client {
-        access: world.access(0),
+        access: service.access(0),
         key: format!("{RUN}.0"),
         plan: Planned {
             at: Duration::ZERO,
@@ -52,17 +52,17 @@ pub async fn roll(setup: Setup, turns: usize, restarts: usize) -> anyhow::Result
         seen: Mutex::default(),
     };
     workload::script(
-        &world.model,
+        &service.model,
         RUN,
         &[(client.key.clone(), client.plan.clone())],
     );
     let wall_begun_at = Utc::now();
     let living = timeout(TIMEOUT, client.live(Instant::now()));
-    let replacing = replace(&mut world, &client, turns, restarts);
+    let replacing = replace(&mut service, &client, turns, restarts);
     let (lived, handed_back) = tokio::join!(living, replacing);
     lived.context("the job did not end")??;
-    world.await_drained().await?;
-    let mut history = collect::collect(&mut world, RUN, std::slice::from_ref(&client)).await?;
+    service.await_drained().await?;
+    let mut history = collect::collect(&mut service, RUN, std::slice::from_ref(&client)).await?;
     history.span = (wall_begun_at, Utc::now());
     let mut violations: Vec<_> = check(&history).into_iter().map(|it| it.what).collect();
     let job = &history.jobs[0];
@@ -95,7 +95,7 @@ fn stdout(completed: &Value) -> Option<String> {
 
 /// Replaces the worker after every few turns. Returns the time of each handover.
 async fn replace(
-    world: &mut World,
+    service: &mut ChaosService,
     client: &Client,
     turns: usize,
     restarts: usize,
@@ -107,15 +107,15 @@ async fn replace(
         until(client, "message.completed", turn + 1).await?;
         until(client, "job.started", number + 1).await?;
         let (old, new) = (number % 2, (number + 1) % 2);
-        world.start_worker(new);
-        world.until_workers(2).await?;
+        service.start_worker(new);
+        service.until_workers(2).await?;
         let told_at = Utc::now();
-        world.inflict(Fault::Drain(old)).await?;
+        service.inflict(Fault::Drain(old)).await?;
         let events = until(client, "job.retrying", number + 1).await?;
         let at = events[number]["at"].as_str().unwrap_or_default();
         let at: DateTime<Utc> = at.parse()?;
         handed_back.push((at - told_at).to_std().unwrap_or_default());
-        world.await_drained().await?;
+        service.await_drained().await?;
     }
     Ok(handed_back)
 }

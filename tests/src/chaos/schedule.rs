@@ -6,9 +6,9 @@ use std::time::Duration;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::accelerated_time::TIME_FACTOR;
 use super::deployment::Deployment;
 use super::fault::{Connection, Fault, Outage, Purpose};
-use super::haste::HASTE;
 use crate::replication::Loss;
 
 /// The number of workers of a service.
@@ -20,13 +20,13 @@ const API_WITH_WRONG_CLOCK: usize = 1;
 /// The number of tenants of a service.
 pub(crate) const TENANTS: usize = 2;
 /// The period in which jobs are submitted.
-const SENDING_MS: u64 = 900;
+const SUBMIT_PERIOD_MS: u64 = 900;
 /// The period in which faults begin.
-const TROUBLE_MS: u64 = 1_500;
+const FAULT_PERIOD_MS: u64 = 1_500;
 /// The longest time that a connection hangs, unless it hangs for good.
 const MAX_HANG_MS: u64 = 12_000;
 /// The length of an outage of the receivers: an hour of accelerated time.
-const OUTAGE: Duration = Duration::from_millis(3_600_000 / HASTE as u64);
+const OUTAGE: Duration = Duration::from_millis(3_600_000 / TIME_FACTOR as u64);
 /// The longest outage of a bucket, a pooler or a primary. Outages can be shorter or longer than the worker silence.
 const MAX_AWAY_MS: u64 = 4_000;
 /// The pause between the replacements of two workers.
@@ -144,14 +144,14 @@ impl Schedule {
 
     /// Adds the beginning and the end of an outage.
     fn add_absence(&mut self, random: &mut StdRng, begin: Fault, end: Fault) {
-        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let at = Duration::from_millis(random.random_range(0..FAULT_PERIOD_MS));
         let back_at = at + Duration::from_millis(random.random_range(0..MAX_AWAY_MS));
         self.add([(at, begin), (back_at, end)]);
     }
 
     /// Adds a fault and its repair.
     fn add_fault(&mut self, random: &mut StdRng) {
-        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let at = Duration::from_millis(random.random_range(0..FAULT_PERIOD_MS));
         let later = |millis| at + Duration::from_millis(millis);
         let worker = random.random_range(0..WORKERS);
         match random.random_range(0..16) {
@@ -197,7 +197,7 @@ impl Schedule {
 
     /// Adds an outage of the webhook receivers.
     fn add_outage(&mut self, random: &mut StdRng) {
-        let at = Duration::from_millis(random.random_range(0..TROUBLE_MS));
+        let at = Duration::from_millis(random.random_range(0..FAULT_PERIOD_MS));
         let outage = if random.random() {
             Outage::Error
         } else {
@@ -260,9 +260,9 @@ impl Planned {
         // A cancelled job would leave a partial turn in the conversation, where later jobs would see it.
         let may_cancel = kind != Kind::Conversation && random.random_ratio(1, 6);
         let cancel_after =
-            may_cancel.then(|| Duration::from_millis(random.random_range(0..TROUBLE_MS)));
+            may_cancel.then(|| Duration::from_millis(random.random_range(0..FAULT_PERIOD_MS)));
         Self {
-            at: Duration::from_millis(random.random_range(0..SENDING_MS)),
+            at: Duration::from_millis(random.random_range(0..SUBMIT_PERIOD_MS)),
             kind,
             tenant: match kind {
                 Kind::Conversation => 0,

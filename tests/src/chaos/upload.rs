@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::schedule::APIS;
-use super::world::{Access, World};
+use super::service::{Access, ChaosService};
 
 /// The number of uploads of each client. The last file is not deleted.
 const UPLOADS: usize = 4;
@@ -30,9 +30,9 @@ pub(crate) struct Uploader {
 
 impl Uploader {
     /// Creates one client for each API.
-    pub(crate) fn all(world: &World, run: &str) -> Vec<Self> {
+    pub(crate) fn all(service: &ChaosService, run: &str) -> Vec<Self> {
         let uploader = |api| Self {
-            access: world.access(api),
+            access: service.access(api),
             api,
             content: format!("the file of {run}"),
             lost: Mutex::default(),

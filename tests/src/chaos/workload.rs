@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::schedule::{Kind, Planned};
-use super::world::NEXT_VERSION;
+use super::service::NEXT_VERSION;
 use crate::model_server::{ModelServer, Reply, Request};
 
 /// The first line of output of the command that shows the file.

@@ -10,7 +10,7 @@ const WRITE_BYTES: [usize; 7] = [1, 2, 3, 7, 13, 64, 997];
 const DELTA_CHARS: [usize; 6] = [3, 1, 7, 2, 12, 5];
 
 /// The text length in bytes beyond which deltas get larger instead of more numerous.
-const LONG_TEXT_CHARS: usize = 2_000;
+const LONG_TEXT_BYTES: usize = 2_000;
 
 /// Cuts a body into writes. The seed selects the start in the cycle of sizes.
 pub(super) fn writes(mut body: Bytes, seed: usize) -> impl Iterator<Item = Bytes> {
@@ -42,7 +42,7 @@ pub(super) fn split_pair(event: String) -> Vec<String> {
 
 /// Cuts a text into non-empty deltas.
 pub(super) fn deltas(text: &str) -> impl Iterator<Item = &str> {
-    let scale = 1 + text.len() / LONG_TEXT_CHARS;
+    let scale = 1 + text.len() / LONG_TEXT_BYTES;
     let mut sizes = DELTA_CHARS.into_iter().cycle();
     let mut rest = text;
     std::iter::from_fn(move || {

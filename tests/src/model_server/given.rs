@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::chunk;
 use super::provider::Provider;
-use super::reply::{Manner, Message, Part};
+use super::reply::{Message, Part, ServerVariant};
 
 /// A message that was given to one request. The same script has different ids each time it is given.
 #[derive(Clone, Debug)]
@@ -66,11 +66,13 @@ impl Given {
         texts.collect()
     }
 
-    /// Splits a text into non-empty deltas according to the message's manner.
+    /// Splits a text into non-empty deltas according to the server variant of the message.
     pub(super) fn deltas<'a>(&self, text: &'a str) -> Box<dyn Iterator<Item = &'a str> + 'a> {
-        match self.message.manner {
-            Manner::SplitPairs => Box::new(chunk::chars(text)),
-            Manner::Usual | Manner::Commenting | Manner::Simple => Box::new(chunk::deltas(text)),
+        match self.message.variant {
+            ServerVariant::SplitPairs => Box::new(chunk::chars(text)),
+            ServerVariant::Usual | ServerVariant::WithComments | ServerVariant::Simple => {
+                Box::new(chunk::deltas(text))
+            }
         }
     }
 

@@ -15,13 +15,13 @@ use super::wire;
 
 /// The permitted differences between a request and earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Freedom {
+pub(super) enum AllowedChange {
     None,
     /// Messages that are not from the model may differ, because several jobs share the script.
-    ToDiffer,
+    OtherMessages,
     /// In addition, the beginning may differ, and replies may follow other messages than the original ones. This is
     /// the case in a conversation whose older part was summarized, or that has another system prompt.
-    ToBeginAnew,
+    NewBeginning,
 }
 
 /// The messages of all requests under one marker.
@@ -74,7 +74,7 @@ impl History {
         &self,
         provider: Provider,
         messages: &[Value],
-        freedom: Freedom,
+        allowed: AllowedChange,
     ) -> Option<String> {
         let (prefix, known) = self.longest_known(messages);
         let new = messages.get(known)?;
@@ -82,7 +82,7 @@ impl History {
         let node = self.nodes.get(&prefix);
         if new["role"] == "assistant" {
             let is_reply = node.is_some_and(|node| node.has_reply(provider, new));
-            if !is_reply && !self.may_be_retold(provider, new, freedom) {
+            if !is_reply && !self.may_be_retold(provider, new, allowed) {
                 return Some(format!(
                     "Message {known} (assistant) is not what the model replied to the messages \
                      before it."
@@ -92,8 +92,8 @@ impl History {
         } else if let Some(node) = node {
             let begins_turn = known
                 .checked_sub(1)
-                .is_none_or(|last| ends_turn(&messages[last]));
-            let may_differ = freedom != Freedom::None
+                .is_none_or(|last| begins_user_turn(&messages[last]));
+            let may_differ = allowed != AllowedChange::None
                 || node.is_open
                 || (begins_turn && !node.is_answered)
                 || self.extends_open(prefix, new);
@@ -106,15 +106,15 @@ impl History {
         }
         let invented = rest
             .filter(|at| messages[*at]["role"] == "assistant")
-            .find(|at| !self.may_be_retold(provider, &messages[*at], freedom))?;
+            .find(|at| !self.may_be_retold(provider, &messages[*at], allowed))?;
         Some(format!(
             "Message {invented} (assistant) is a reply that the model never gave."
         ))
     }
 
     /// Whether the message is a reply that the model gave to any request, and replies may follow other messages.
-    fn may_be_retold(&self, provider: Provider, message: &Value, freedom: Freedom) -> bool {
-        freedom == Freedom::ToBeginAnew
+    fn may_be_retold(&self, provider: Provider, message: &Value, allowed: AllowedChange) -> bool {
+        allowed == AllowedChange::NewBeginning
             && self
                 .nodes
                 .values()
@@ -147,11 +147,14 @@ impl History {
 
     /// Records the reply to a request.
     pub(super) fn answer(&mut self, messages: &[Value], given: Given) {
-        let ends_well = matches!(given.message.ending, Ending::Whole | Ending::StallHalfway);
+        let ends_well = matches!(
+            given.message.ending,
+            Ending::Complete | Ending::StallHalfway
+        );
         if !ends_well {
             return;
         }
-        let is_open = given.message.ending != Ending::Whole || given.is_blank();
+        let is_open = given.message.ending != Ending::Complete || given.is_blank();
         let mut prefix = Prefix::default();
         self.node(prefix).is_answered |= !is_open;
         for message in messages {
@@ -184,7 +187,7 @@ impl History {
 }
 
 /// Whether the user's turn begins after this message: it is a reply without tool calls, or a system message.
-fn ends_turn(message: &Value) -> bool {
+fn begins_user_turn(message: &Value) -> bool {
     let mut blocks = message["content"].as_array().into_iter().flatten();
     match message["role"].as_str() {
         Some("assistant") => {

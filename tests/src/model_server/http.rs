@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::provider::Provider;
 use super::reply::Failure;
 use super::request::Request;
-use super::stage::{Cue, Line, Stage};
+use super::shared_state::{ReplyContent, SelectedReply, SharedState};
 use super::{stream, wire};
 
 /// The largest request body, which is Anthropic's limit. The server rejects larger ones with 413.
@@ -32,13 +32,13 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(stage: Data<Stage>) -> Self {
+    pub(super) fn start(state: Data<SharedState>) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port is free");
         let address = listener.local_addr().expect("it is bound");
         let (sender, receiver) = mpsc::channel();
         let thread = thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
-                let server = serve(listener, stage);
+                let server = serve(listener, state);
                 sender.send(server.handle()).expect("the test waits for it");
                 server.await.expect("nothing stops the server but us");
             });
@@ -67,10 +67,10 @@ impl Drop for Server {
     }
 }
 
-fn serve(listener: TcpListener, stage: Data<Stage>) -> actix_web::dev::Server {
+fn serve(listener: TcpListener, state: Data<SharedState>) -> actix_web::dev::Server {
     let app = move || {
         App::new()
-            .app_data(stage.clone())
+            .app_data(state.clone())
             .app_data(PayloadConfig::new(MAX_REQUEST_BYTES))
             .route("/v1/messages", post().to(create_message))
             .route("/v1/chat/completions", post().to(create_chat_completion))
@@ -92,35 +92,35 @@ fn serve(listener: TcpListener, stage: Data<Stage>) -> actix_web::dev::Server {
 async fn create_message(
     http: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
-    stage: Data<Stage>,
+    state: Data<SharedState>,
 ) -> HttpResponse {
-    answer(Provider::Anthropic, &http, body, &stage).await
+    answer(Provider::Anthropic, &http, body, &state).await
 }
 
 async fn create_chat_completion(
     http: HttpRequest,
     body: Result<Bytes, actix_web::Error>,
-    stage: Data<Stage>,
+    state: Data<SharedState>,
 ) -> HttpResponse {
-    answer(Provider::OpenAi, &http, body, &stage).await
+    answer(Provider::OpenAi, &http, body, &state).await
 }
 
-async fn refuse_path(http: HttpRequest, stage: Data<Stage>) -> HttpResponse {
+async fn refuse_path(http: HttpRequest, state: Data<SharedState>) -> HttpResponse {
     let fault = format!("There is no {} {}.", http.method(), http.path());
-    error(Provider::OpenAi, 404, &stage.refuse(fault).0)
+    error(Provider::OpenAi, 404, &state.refuse(fault).0)
 }
 
 async fn answer(
     provider: Provider,
     http: &HttpRequest,
     body: Result<Bytes, actix_web::Error>,
-    stage: &Stage,
+    state: &SharedState,
 ) -> HttpResponse {
     let body = match body {
         Ok(body) => body,
         Err(fault) => {
             let status = fault.as_response_error().status_code();
-            let violation = stage.refuse(format!("The body cannot be read: {fault}."));
+            let violation = state.refuse(format!("The body cannot be read: {fault}."));
             return error(provider, status.as_u16(), &violation.0);
         }
     };
@@ -138,30 +138,34 @@ async fn answer(
         headers,
         body: serde_json::from_slice(&body).unwrap_or(Value::Null),
     };
-    match stage.play(&request) {
-        Ok(cue) => follow(cue, &request).await,
+    match state.select_reply(&request) {
+        Ok(selected) => follow(selected, &request).await,
         Err(violation) => error(provider, 400, &violation.0),
     }
 }
 
-async fn follow(cue: Cue, request: &Request) -> HttpResponse {
+async fn follow(selected: SelectedReply, request: &Request) -> HttpResponse {
     let provider = request.provider;
-    let mut underway = cue.watcher.begin();
-    if !cue.delay.is_zero() {
-        tokio::time::sleep(cue.delay).await;
+    let mut in_progress = selected.watcher.begin();
+    if !selected.delay.is_zero() {
+        tokio::time::sleep(selected.delay).await;
     }
-    match cue.line {
-        Line::Message(given) => {
+    match selected.content {
+        ReplyContent::Message(given) => {
             let events = wire::events(&given, request);
             HttpResponse::Ok()
                 .content_type("text/event-stream; charset=utf-8")
                 .insert_header(("request-id", format!("req_{}", given.id.simple())))
                 .streaming(stream::body(
-                    provider, &given, &events, cue.number, underway,
+                    provider,
+                    &given,
+                    &events,
+                    selected.number,
+                    in_progress,
                 ))
         }
-        Line::Error(failure) => {
-            underway.complete();
+        ReplyContent::Error(failure) => {
+            in_progress.complete();
             fail(provider, failure)
         }
     }

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::given::{self, Given};
 use super::provider::Provider;
-use super::reply::{Manner, Part, Stop, Usage};
+use super::reply::{Part, ServerVariant, Stop, Usage};
 use super::request;
 
 pub(super) use self::check::check;
 
 pub(super) fn events(given: &Given, request: &Value) -> Vec<String> {
-    let is_simple = given.message.manner == Manner::Simple;
+    let is_simple = given.message.variant == ServerVariant::Simple;
     let wants_usage = !is_simple && request["stream_options"]["include_usage"] == true;
     let event = |choices: Value, usage: Option<Usage>| {
         let mut data = json!({
@@ -59,7 +59,7 @@ fn deltas(given: &Given) -> Vec<Value> {
                 deltas.extend(pieces.map(|thought| json!({"reasoning_content": thought})));
             }
             Part::RedactedThinking(_) => {}
-            Part::Call { name, arguments } if given.message.manner == Manner::Simple => {
+            Part::Call { name, arguments } if given.message.variant == ServerVariant::Simple => {
                 let function = json!({"name": name, "arguments": arguments});
                 let id = given.call_id(index);
                 let call = json!({"index": 0, "id": id, "type": "function", "function": function});

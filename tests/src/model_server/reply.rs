@@ -37,17 +37,17 @@ pub(super) struct Message {
     pub(super) usage: Usage,
     pub(super) stop: Stop,
     pub(super) ending: Ending,
-    pub(super) manner: Manner,
+    pub(super) variant: ServerVariant,
 }
 
 /// A difference between servers of the same wire format.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Manner {
+pub(super) enum ServerVariant {
     /// Like the provider itself.
     #[default]
     Usual,
     /// A comment before each event.
-    Commenting,
+    WithComments,
     /// Like a small OpenAI-compatible server: whole calls in one delta, no usage and no end marker.
     Simple,
     /// Like a proxy that splits strings by UTF-16 code units. A delta is one unit, which may be half of a surrogate
@@ -100,7 +100,7 @@ pub(super) enum Stop {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Ending {
     #[default]
-    Whole,
+    Complete,
     CutAfter(usize),
     EndAfter(usize),
     ErrorAfter(usize),
@@ -249,17 +249,17 @@ impl Reply {
 
     /// Sends a comment before each event, like servers that keep a connection alive.
     pub fn with_comments(self) -> Self {
-        self.edit(|message| message.manner = Manner::Commenting)
+        self.edit(|message| message.variant = ServerVariant::WithComments)
     }
 
     /// Streams each UTF-16 code unit in its own delta, like some proxies. Characters beyond U+FFFF arrive in halves.
     pub fn with_split_pairs(self) -> Self {
-        self.edit(|message| message.manner = Manner::SplitPairs)
+        self.edit(|message| message.variant = ServerVariant::SplitPairs)
     }
 
     /// Streams like a small OpenAI-compatible server: whole calls in one delta, no usage and no end marker.
     pub fn as_simple_server(self) -> Self {
-        self.edit(|message| message.manner = Manner::Simple)
+        self.edit(|message| message.variant = ServerVariant::Simple)
     }
 
     /// Sets the message of an error status.

@@ -10,12 +10,12 @@ use super::chunk;
 use super::given::Given;
 use super::provider::Provider;
 use super::reply::Ending;
-use super::watcher::Underway;
+use super::watcher::ResponseInProgress;
 
 /// The remaining steps of a response.
 struct Delivery {
     steps: VecDeque<Step>,
-    underway: Underway,
+    in_progress: ResponseInProgress,
 }
 
 enum Step {
@@ -30,22 +30,22 @@ pub(super) fn body(
     given: &Given,
     events: &[String],
     seed: usize,
-    underway: Underway,
+    in_progress: ResponseInProgress,
 ) -> impl Stream<Item = io::Result<Bytes>> + use<> {
     let steps = steps(provider, given.message.ending, events, seed);
-    stream::unfold(Delivery { steps, underway }, |mut delivery| async move {
+    stream::unfold(Delivery { steps, in_progress }, |mut delivery| async move {
         // The server flushes when the body has no data ready.
         tokio::task::yield_now().await;
         loop {
             let step = delivery.steps.pop_front();
             if delivery.steps.is_empty() {
                 // A client that has read the last event may hang up before the end of the body.
-                delivery.underway.complete();
+                delivery.in_progress.complete();
             }
             match step? {
                 Step::Write(bytes) => return Some((Ok(bytes), delivery)),
                 Step::Cut => return Some((Err(io::ErrorKind::ConnectionAborted.into()), delivery)),
-                Step::Stall => delivery.underway.stall().await,
+                Step::Stall => delivery.in_progress.stall().await,
             }
         }
     })
@@ -55,7 +55,7 @@ fn steps(provider: Provider, ending: Ending, events: &[String], seed: usize) -> 
     let first = |count: usize| events[..count.min(events.len())].concat();
     let write = |text: String| chunk::writes(text.into(), seed).map(Step::Write);
     match ending {
-        Ending::Whole => write(events.concat()).collect(),
+        Ending::Complete => write(events.concat()).collect(),
         Ending::EndAfter(count) => write(first(count)).collect(),
         Ending::ErrorAfter(count) => write(first(count) + &provider.error_event()).collect(),
         Ending::GarbageAfter(count) => write(first(count) + "data: {malformed: <<<\n\n").collect(),

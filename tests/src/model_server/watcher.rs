@@ -23,15 +23,15 @@ struct Seen {
 
 /// A response in progress. If it is dropped before it is complete, it counts as a hang-up.
 #[derive(Debug)]
-pub(super) struct Underway {
+pub(super) struct ResponseInProgress {
     watcher: Watcher,
     is_complete: bool,
     is_stalled: bool,
 }
 
 impl Watcher {
-    pub(super) fn begin(&self) -> Underway {
-        Underway {
+    pub(super) fn begin(&self) -> ResponseInProgress {
+        ResponseInProgress {
             watcher: self.clone(),
             is_complete: false,
             is_stalled: false,
@@ -67,7 +67,7 @@ impl Watcher {
     }
 }
 
-impl Underway {
+impl ResponseInProgress {
     /// Marks the response as complete: the client has everything that it waits for.
     pub(super) fn complete(&mut self) {
         self.is_complete = true;
@@ -91,7 +91,7 @@ impl Underway {
     }
 }
 
-impl Drop for Underway {
+impl Drop for ResponseInProgress {
     fn drop(&mut self) {
         self.end_stall();
         if !self.is_complete {

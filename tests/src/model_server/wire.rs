@@ -6,7 +6,7 @@ use super::chunk;
 use super::fault::Faults;
 use super::given::Given;
 use super::provider::Provider;
-use super::reply::Manner;
+use super::reply::ServerVariant;
 use super::request::Request;
 use super::{anthropic, openai};
 
@@ -33,11 +33,11 @@ pub(super) fn events(given: &Given, request: &Request) -> Vec<String> {
         Provider::OpenAi => openai::events(given, &request.body),
     };
     let events = events.into_iter();
-    match given.message.manner {
-        Manner::Usual | Manner::Simple => events.collect(),
-        Manner::Commenting => events
+    match given.message.variant {
+        ServerVariant::Usual | ServerVariant::Simple => events.collect(),
+        ServerVariant::WithComments => events
             .map(|event| format!(": keep-alive\n\n{event}"))
             .collect(),
-        Manner::SplitPairs => events.flat_map(chunk::split_pair).collect(),
+        ServerVariant::SplitPairs => events.flat_map(chunk::split_pair).collect(),
     }
 }

@@ -14,7 +14,7 @@ pub(super) enum Hello {
     /// The beginning of a ClientHello.
     Partial,
     /// A complete ClientHello with the host that it names.
-    Whole(Option<String>),
+    Complete(Option<String>),
     /// Not a ClientHello, or one that the standard forbids.
     Invalid,
 }
@@ -45,7 +45,7 @@ impl HelloReader {
                 Ok(None) => {}
                 Ok(Some(accepted)) => {
                     let name = accepted.client_hello().server_name().map(str::to_owned);
-                    return Hello::Whole(name);
+                    return Hello::Complete(name);
                 }
                 Err(_) => return Hello::Invalid,
             }
@@ -95,7 +95,7 @@ pub(super) mod tests {
     }
 
     fn named(name: &str) -> Hello {
-        Hello::Whole(Some(name.to_owned()))
+        Hello::Complete(Some(name.to_owned()))
     }
 
     fn read(bytes: &[u8]) -> Hello {
@@ -116,7 +116,7 @@ pub(super) mod tests {
     fn the_name_of_a_real_clients_hello_is_read() {
         let hello = client_hello(Some("github.com"));
         assert_eq!(read(&hello), named("github.com"));
-        assert_eq!(read(&client_hello(None)), Hello::Whole(None));
+        assert_eq!(read(&client_hello(None)), Hello::Complete(None));
         for size in [1, 3, 50] {
             assert_eq!(read(&in_records(&hello, size)), named("github.com"));
         }
@@ -193,7 +193,7 @@ pub(super) mod tests {
             assert_eq!(read(&with_name(name)), Hello::Invalid, "{name:?}");
         }
         // RFC 6066 forbids addresses, and servers ignore them.
-        assert_eq!(read(&with_name(b"10.10.10.1")), Hello::Whole(None));
+        assert_eq!(read(&with_name(b"10.10.10.1")), Hello::Complete(None));
     }
 
     #[test]

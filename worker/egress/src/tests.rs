@@ -40,7 +40,7 @@ impl Names {
 }
 
 /// The egress of a job, with its running proxy. Dropping it ends the proxy.
-struct Way {
+struct RunningEgress {
     egress: Arc<Egress>,
     /// The addresses of the proxy, in the order of its listeners.
     addresses: Vec<SocketAddr>,
@@ -48,7 +48,7 @@ struct Way {
     serving: JoinSet<()>,
 }
 
-impl Way {
+impl RunningEgress {
     /// Opens the egress of a job with this declaration. The operator opened 127.0.0.0/8.
     fn open(words: &str, names: Names) -> Self {
         Self::with_limits(words, names, ProxyLimits::DEFAULT)

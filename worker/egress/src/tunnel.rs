@@ -55,8 +55,8 @@ impl Tunnel {
         loop {
             let (host, port) = (&self.host, self.port);
             match hello.read(&self.early) {
-                Hello::Whole(None) => return Some(Ok(())),
-                Hello::Whole(Some(name)) => {
+                Hello::Complete(None) => return Some(Ok(())),
+                Hello::Complete(Some(name)) => {
                     let is_host = match host {
                         Destination::Name(host) => name.eq_ignore_ascii_case(host.as_str()),
                         // An address may have any name, because the operator opened its network.

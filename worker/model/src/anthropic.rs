@@ -12,7 +12,7 @@ use serde_json::Value;
 use shared::provider::{MediaKind, Provider};
 
 use self::reply::AnthropicReply;
-use crate::http::{self, Events, Patience};
+use crate::http::{self, Events, SilenceLimits};
 use crate::media::AcceptedMedia;
 use crate::name::ToolNames;
 use crate::strict_schema;
@@ -31,7 +31,7 @@ pub struct Anthropic {
     key: String,
     model_id: String,
     name: String,
-    patience: Patience,
+    silence_limits: SilenceLimits,
     learned: LearnedLimits,
     /// The accepted kinds of files. A kind is removed after the API has rejected it.
     takes: Mutex<AcceptedMedia>,
@@ -58,7 +58,7 @@ impl Anthropic {
             model_id: model_id.to_owned(),
             name,
             // The API sends pings while the model thinks.
-            patience: Patience::with_pings(provider.stall_seconds),
+            silence_limits: SilenceLimits::with_pings(provider.stall_seconds),
             learned: LearnedLimits::default(),
             takes: Mutex::new(AcceptedMedia::of(&TAKES, provider.takes.as_deref())),
             has_structured_output: strict_schema::is_offered(provider, &VENDORS).into(),
@@ -106,7 +106,7 @@ impl Anthropic {
                 .header("x-api-key", &self.key)
                 .header("anthropic-version", "2023-06-01")
                 .json(&self.body(&request));
-            let error = match http::post(call, self.patience).await {
+            let error = match http::post(call, self.silence_limits).await {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };

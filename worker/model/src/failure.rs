@@ -12,7 +12,7 @@ const MAX_MESSAGE_CHARS: usize = 300;
 
 /// The number of characters of the configured key that reveal it. Providers quote wrong keys with the middle masked.
 /// A shorter key is a placeholder for a server that needs none.
-const TELLTALE_CHARS: usize = 8;
+const REVEALING_CHARS: usize = 8;
 
 /// The prefixes of API keys, whether configured or not.
 const KEY_PREFIXES: [&str; 4] = ["sk-", "gsk_", "xai-", "AIza"];
@@ -178,12 +178,12 @@ fn without_tags(html: &str) -> String {
 }
 
 fn redacted(message: &str, key: &str) -> String {
-    let telltale = key.get(..TELLTALE_CHARS);
+    let revealing = key.get(..REVEALING_CHARS);
     let words = message.split_whitespace().map(|word| {
         let in_parts = word
             .split(['"', '\'', '`', ':', '=', ',', '('])
             .any(|part| KEY_PREFIXES.iter().any(|prefix| part.starts_with(prefix)));
-        let gives_key_away = in_parts || telltale.is_some_and(|start| word.contains(start));
+        let gives_key_away = in_parts || revealing.is_some_and(|start| word.contains(start));
         if gives_key_away { "[redacted]" } else { word }
     });
     words.collect::<Vec<_>>().join(" ")

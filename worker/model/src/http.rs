@@ -38,14 +38,14 @@ pub(super) type Events = BoxStream<'static, Result<SseEvent, ModelError>>;
 
 /// The maximum silence of a stream. Every byte counts, including those of comments and pings.
 #[derive(Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct SilenceLimits {
     /// The maximum silence before the first byte.
     pub(super) first: Duration,
     /// The maximum silence after the first byte.
     pub(super) between: Duration,
 }
 
-impl Patience {
+impl SilenceLimits {
     /// Returns the limits for a server that sends signs of life from the start.
     pub(super) fn with_pings(stall_seconds: Option<NonZeroU32>) -> Self {
         let between = stall_timeout(stall_seconds);
@@ -74,7 +74,7 @@ fn stall_timeout(seconds: Option<NonZeroU32>) -> Duration {
 /// Sends a request and opens the stream of the response.
 pub(super) async fn post(
     request: RequestBuilder,
-    patience: Patience,
+    silence_limits: SilenceLimits,
 ) -> Result<Events, ModelError> {
     let answer = timeout(ANSWER_TIMEOUT, request.send()).await;
     let response = answer
@@ -95,9 +95,9 @@ pub(super) async fn post(
     let whole = content_type.starts_with("application/json");
     let chunks = response.bytes_stream().boxed();
     Ok(if whole {
-        whole_body(chunks, patience)
+        whole_body(chunks, silence_limits)
     } else {
-        events(chunks, patience)
+        events(chunks, silence_limits)
     })
 }
 
@@ -145,18 +145,18 @@ async fn error_body(response: Response) -> String {
 /// Chunks, with limits of time and size.
 struct Chunks<S> {
     chunks: S,
-    patience: Patience,
+    silence_limits: SilenceLimits,
     bytes: usize,
 }
 
 impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Chunks<S> {
     async fn next(&mut self) -> Result<Option<Bytes>, ModelError> {
-        let patience = if self.bytes == 0 {
-            self.patience.first
+        let limit = if self.bytes == 0 {
+            self.silence_limits.first
         } else {
-            self.patience.between
+            self.silence_limits.between
         };
-        let next = timeout(patience, self.chunks.next()).await;
+        let next = timeout(limit, self.chunks.next()).await;
         let Some(chunk) = next.map_err(|_| ModelError::BrokenStream)? else {
             return Ok(None);
         };
@@ -171,13 +171,13 @@ impl<S: Stream<Item = Result<Bytes, reqwest::Error>> + Unpin> Chunks<S> {
     }
 }
 
-pub(super) fn events<S>(chunks: S, patience: Patience) -> Events
+pub(super) fn events<S>(chunks: S, silence_limits: SilenceLimits) -> Events
 where
     S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static,
 {
     let chunks = Chunks {
         chunks,
-        patience,
+        silence_limits,
         bytes: 0,
     };
     let start = (chunks, SseDecoder::default(), VecDeque::new());
@@ -198,13 +198,13 @@ where
 
 /// Returns a response that is one JSON document as one event. Servers that do not stream send one, and so do servers
 /// that report an error with status 200.
-fn whole_body<S>(chunks: S, patience: Patience) -> Events
+fn whole_body<S>(chunks: S, silence_limits: SilenceLimits) -> Events
 where
     S: Stream<Item = Result<Bytes, reqwest::Error>> + Send + Unpin + 'static,
 {
     let mut chunks = Chunks {
         chunks,
-        patience,
+        silence_limits,
         bytes: 0,
     };
     let read = async move {
@@ -269,25 +269,27 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_model_may_be_silent_for_longer_before_it_begins() {
-        let patience = Patience::with_silent_start(None);
+        let silence_limits = SilenceLimits::with_silent_start(None);
         let late = stream::once(async {
             tokio::time::sleep(Duration::from_secs(290)).await;
             Ok(Bytes::from_static(b"data: x\n\n"))
         });
         let start = tokio::time::Instant::now();
         let chunks = late.chain(stream::pending()).boxed();
-        let seen: Vec<_> = events(chunks, patience).collect().await;
+        let seen: Vec<_> = events(chunks, silence_limits).collect().await;
         assert_eq!(start.elapsed().as_secs(), 290 + 60);
         assert!(matches!(&seen[..], [Ok(_), Err(ModelError::BrokenStream)]));
         let start = tokio::time::Instant::now();
-        let seen: Vec<_> = events(stream::pending().boxed(), patience).collect().await;
+        let seen: Vec<_> = events(stream::pending().boxed(), silence_limits)
+            .collect()
+            .await;
         assert_eq!(start.elapsed().as_secs(), 300);
         assert!(matches!(&seen[..], [Err(ModelError::BrokenStream)]));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_silent_stream_is_broken_and_one_with_comments_is_not() {
-        let patience = Patience::with_pings(None);
+        let silence_limits = SilenceLimits::with_pings(None);
         let comments = stream::iter(0..5).then(|_| async {
             tokio::time::sleep(Duration::from_secs(50)).await;
             Ok(Bytes::from_static(b": ping\n\n"))
@@ -295,7 +297,7 @@ mod tests {
         let last = stream::once(async { Ok(Bytes::from_static(b"data: x\n\n")) });
         let chunks = comments.chain(last).chain(stream::pending()).boxed();
         let start = tokio::time::Instant::now();
-        let seen: Vec<_> = events(chunks, patience).collect().await;
+        let seen: Vec<_> = events(chunks, silence_limits).collect().await;
         assert_eq!(start.elapsed().as_secs(), 5 * 50 + 60);
         assert!(
             matches!(&seen[..], [Ok(event), Err(ModelError::BrokenStream)] if event.data == "x")

@@ -29,7 +29,7 @@ const WORDS_FOR_ALL: [&str; 7] = [
 ];
 
 /// Words of a refusal that is about the abilities of the model, and not about one file.
-const WORDS_FOR_GOOD: [&str; 6] = [
+const CAPABILITY_WORDS: [&str; 6] = [
     "support",
     "multimodal",
     "multi-modal",
@@ -119,7 +119,7 @@ impl AcceptedMedia {
             return false;
         };
         let words = message.to_lowercase();
-        WORDS_FOR_GOOD.iter().any(|word| words.contains(word))
+        CAPABILITY_WORDS.iter().any(|word| words.contains(word))
     }
 
     fn shows(self, kind: MediaKind, messages: &[ModelMessage]) -> bool {

@@ -15,7 +15,7 @@ use shared::provider::{MediaKind, Provider};
 
 use self::dialect::Dialect;
 use self::reply::ChatReply;
-use crate::http::{self, Events, Patience};
+use crate::http::{self, Events, SilenceLimits};
 use crate::name::ToolNames;
 use crate::strict_schema;
 use crate::{LanguageModel, LearnedLimits, ModelError, ModelEvent, ModelRequest, RenderContext};
@@ -28,7 +28,7 @@ pub struct OpenAi {
     key: String,
     model_id: String,
     name: String,
-    patience: Patience,
+    silence_limits: SilenceLimits,
     learned: LearnedLimits,
     /// Corrected when the server rejects a part of it.
     dialect: Mutex<Dialect>,
@@ -51,7 +51,7 @@ impl OpenAi {
             key: api_key.unwrap_or_default().trim().to_owned(),
             model_id: model_id.to_owned(),
             name,
-            patience: Patience::with_silent_start(provider.stall_seconds),
+            silence_limits: SilenceLimits::with_silent_start(provider.stall_seconds),
             learned: LearnedLimits::default(),
             dialect: Mutex::new(Dialect::of(provider)),
         }
@@ -93,7 +93,7 @@ impl OpenAi {
             if !self.key.is_empty() {
                 call = call.bearer_auth(&self.key);
             }
-            let error = match http::post(call, self.patience).await {
+            let error = match http::post(call, self.silence_limits).await {
                 Ok(events) => return Ok(events),
                 Err(error) => error,
             };

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use futures_util::stream::{self, StreamExt};
 use shared::message::{AssistantMessage, Block};
 
-use crate::http::{self, Patience};
+use crate::http::{self, SilenceLimits};
 use crate::reply::{self, Fold};
 use crate::{ModelError, ModelEvent};
 
@@ -34,7 +34,7 @@ async fn replay_wire(
         .chunks(chunk)
         .map(|c| Ok(Bytes::copy_from_slice(c)))
         .collect();
-    let events = http::events(stream::iter(chunks), Patience::with_pings(None));
+    let events = http::events(stream::iter(chunks), SilenceLimits::with_pings(None));
     reply::stream("the-api-key", async { Ok(events) }, fold)
         .filter(|event| {
             let is_news = !matches!(event, Ok(ModelEvent::Begun));

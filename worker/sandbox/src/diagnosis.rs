@@ -132,7 +132,7 @@ const KUBERNETES: &str = "In the pod's specification, set `hostUsers: false`. In
 runtimeClass with its own kernel (gVisor, Kata) and use `--sandbox allow-landlocked` in it.";
 const APPARMOR: &str = "AppArmor restricts user namespaces on this machine to programs with a profile. As root, copy \
 deploy/apparmor-host.profile to /etc/apparmor.d/skillet, and load it with apparmor_parser -r /etc/apparmor.d/skillet. The \
-profile applies to /usr/local/bin/skillet.";
+profile applies to /usr/local/bin/skillet and /usr/bin/skillet.";
 
 fn remedy(step: SetupStep, errno: i32, host: &Host) -> String {
     let mut parts = Vec::new();

@@ -56,7 +56,7 @@ struct SandboxConstants {
 }
 
 /// The request for a sandbox.
-struct Handed {
+struct SandboxRequest {
     control: OwnedFd,
     directory: OwnedFd,
     setup: File,
@@ -90,7 +90,7 @@ fn serve() -> anyhow::Result<()> {
     };
     let channel = io::stdin();
     while let Some(message) = channel::receive(&channel)? {
-        let handed = Handed::from_message(message)?;
+        let handed = SandboxRequest::from_message(message)?;
         if fork_child()?.is_none() {
             let control = handed.control.try_clone()?;
             let failed = begin(handed, &prepared).expect_err("it ends this process itself");
@@ -101,7 +101,7 @@ fn serve() -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Handed {
+impl SandboxRequest {
     fn from_message(message: ChannelMessage) -> anyhow::Result<Self> {
         let descriptors: [OwnedFd; 3] = message
             .descriptors
@@ -124,13 +124,13 @@ fn read_json<T: DeserializeOwned>(mut file: File) -> io::Result<T> {
 }
 
 /// Sets up a sandbox. This runs in the sandbox's own process.
-fn begin(handed: Handed, prepared: &SandboxConstants) -> Result<Infallible, SetupFailed> {
+fn begin(handed: SandboxRequest, prepared: &SandboxConstants) -> Result<Infallible, SetupFailed> {
     handle(Signal::SIGCHLD, SigHandler::SigDfl).map_err(at(SetupStep::Begin))?;
     // Standard input is the launcher's channel. A process that keeps it open would make a killed launcher look alive
     // to the worker.
     let null = File::open("/dev/null").map_err(at(SetupStep::Begin))?;
     rustix::stdio::dup2_stdin(null).map_err(at(SetupStep::Begin))?;
-    let Handed {
+    let SandboxRequest {
         control,
         directory,
         setup,

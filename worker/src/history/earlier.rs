@@ -46,11 +46,11 @@ pub(crate) async fn load_earlier_jobs(
     if let Some(summary) = &summary {
         transcript.load_summary(&summary.summary);
     }
-    let Before {
+    let EarlierJobs {
         segments,
         is_cut,
         has_gaps,
-    } = Before::read(pool, position, summary.as_ref(), MAX_BYTES).await?;
+    } = EarlierJobs::read(pool, position, summary.as_ref(), MAX_BYTES).await?;
     let mut taken = HashSet::new();
     for mut segment in segments {
         let events = segment.events.iter_mut();
@@ -74,7 +74,7 @@ pub(crate) async fn load_earlier_jobs(
 
 /// The earlier jobs that are loaded, in order.
 #[derive(Default)]
-struct Before {
+struct EarlierJobs {
     segments: Vec<EarlierJob>,
     /// Whether jobs before the first segment are left out although no summary covers them.
     is_cut: bool,
@@ -89,7 +89,7 @@ struct EarlierJob {
     events: Vec<EventData>,
 }
 
-impl Before {
+impl EarlierJobs {
     /// Reads backwards from the position to the end of the summary, one job at a time, or until the limit is reached.
     async fn read(
         pool: &Pool,

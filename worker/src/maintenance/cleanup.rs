@@ -88,7 +88,10 @@ async fn clear_workspaces(pool: &Pool, assets: &AssetStore) -> anyhow::Result<()
     let saved = assets.list_workspaces().await?;
     let needed = db::job::list_with_workspace(pool, &saved).await?;
     for job in saved.iter().filter(|job| !needed.contains(job)) {
-        assets.workspace_store(*job).clear().await?;
+        if let Err(error) = assets.workspace_store(*job).clear().await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(%job, error, "cannot delete a saved workspace; maintenance will retry");
+        }
     }
     Ok(())
 }

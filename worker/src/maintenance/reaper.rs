@@ -21,7 +21,7 @@ const ORPHANS_AT_ONCE: i64 = 100;
 /// The maximum number of jobs that are ended in one round after a missed cancellation.
 const MISSED_AT_ONCE: i64 = 100;
 /// The time for which a job that joined a conversation is checked every second. After that, cleanup checks it.
-const JOINED_LATELY: Duration = Duration::from_secs(60);
+const RECENT_JOIN_TIME: Duration = Duration::from_secs(60);
 /// The number of workers that may die with a job before the job counts as the cause.
 const MAX_CRASHES: i16 = 3;
 
@@ -34,7 +34,7 @@ pub(crate) async fn run(
 ) -> db::Result<bool> {
     let pool = &context.pool;
     let promoted = db::claim::promote(pool).await?
-        + db::conversation::admit_stalled(pool, Some(JOINED_LATELY)).await?
+        + db::conversation::admit_stalled(pool, Some(RECENT_JOIN_TIME)).await?
         + approval_expiry::run(pool).await?;
     cancel_missed(context).await?;
     db::worker::stop_silent(pool, context.silence).await?;

@@ -69,7 +69,7 @@ pub(super) async fn render(
     if claimed.size.unsigned_abs() > MAX_DOCUMENT_BYTES {
         let limit = MAX_DOCUMENT_BYTES / 1024 / 1024;
         return Err(PreviewError::Document(format!(
-            "the document is larger than {limit} MB"
+            "the document is larger than {limit} MiB"
         )));
     }
     let path = format!("preview-{}", uuid::Uuid::now_v7());
@@ -165,7 +165,7 @@ fn read(workspace: &Workspace, name: &str, max_bytes: u64) -> Result<Bytes, Prev
     let (file, size) = workspace.open_file(name).map_err(missing)?;
     if size > max_bytes {
         let limit = max_bytes / 1024 / 1024;
-        let reason = format!("{name} is larger than {limit} MB");
+        let reason = format!("{name} is larger than {limit} MiB");
         return Err(PreviewError::Document(reason));
     }
     let mut content = Vec::new();

@@ -1,6 +1,6 @@
 # Renders `document.EXTENSION` as `document.pdf` and its first pages as `page-NUMBER.jpg`.
 # The last line of output is `pages NUMBER`, or `failed REASON`.
-# Jobs go first.
+# Jobs have priority over previews.
 renice -n 19 -p $$ > /dev/null 2>&1
 ionice -c 3 -p $$ > /dev/null 2>&1
 

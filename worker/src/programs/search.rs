@@ -20,7 +20,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const AT_ONCE: usize = 200;
 const MAX_NAME_BYTES: usize = 100;
 /// The pause before a new worker asks programs for their versions, so that its first jobs are not delayed.
-const SETTLING: Duration = Duration::from_secs(15);
+const START_PAUSE: Duration = Duration::from_secs(15);
 
 /// Searches for programs that new skills need, and reports installed programs and their versions, until it is
 /// dropped. `known` contains the programs that the worker has reported.
@@ -31,7 +31,7 @@ pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known:
     asking.spawn({
         let context = context.clone();
         async move {
-            sleep(SETTLING).await;
+            sleep(START_PAUSE).await;
             tell_versions(context, worker, first).await;
         }
     });

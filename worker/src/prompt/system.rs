@@ -127,7 +127,7 @@ fn purpose(tool: ToolName) -> &'static str {
         ToolName::Crawl => "reads many pages of a site: for an overview of what it has.",
         ToolName::Browser => "opens a page as people see it: for pages that are made by scripts.",
         ToolName::TakeScreenshot => "makes a picture of a page: to show how it looks.",
-        ToolName::DomSearch => "finds elements of a page: for what stands where.",
+        ToolName::DomSearch => "finds elements of a page: to learn what is where.",
         ToolName::DomExtract => "takes all links, tables or text out of a page: for data.",
         ToolName::SendEmail => {
             "sends a mail: when the text, the files and the recipients are certain."

@@ -45,7 +45,7 @@ struct Preceding {
 }
 
 /// A call with its result.
-struct Ran {
+struct FinishedCall {
     /// The label of its tool in metrics and spans.
     tool: &'static str,
     done: Done,
@@ -100,7 +100,7 @@ impl ToolRunner<'_> {
         call: &ToolCall,
         permission: Permission,
         preceding: Preceding,
-    ) -> Result<Ran, LoopError> {
+    ) -> Result<FinishedCall, LoopError> {
         let begun_at = Instant::now();
         let tool = tools.label(&call.tool);
         let span = telemetry::of_tool(self.span, call, tool);
@@ -129,7 +129,7 @@ impl ToolRunner<'_> {
         if outcome != ToolOutcome::Ok {
             span.fail(outcome.as_str());
         }
-        Ok(Ran {
+        Ok(FinishedCall {
             tool,
             done: self.cap(done, preceding.number).await,
             outcome,
@@ -174,8 +174,8 @@ impl ToolRunner<'_> {
     }
 
     /// Writes a result to the log and the transcript.
-    async fn conclude(&self, transcript: &mut Transcript, call: &ToolCall, ran: Ran) {
-        let Ran {
+    async fn conclude(&self, transcript: &mut Transcript, call: &ToolCall, ran: FinishedCall) {
+        let FinishedCall {
             tool,
             mut done,
             mut outcome,
@@ -223,7 +223,7 @@ impl ToolRunner<'_> {
     }
 
     /// Writes a complete call to the operator's audit log, as its rule requires.
-    fn audit(&self, call: &ToolCall, ran: &Ran) {
+    fn audit(&self, call: &ToolCall, ran: &FinishedCall) {
         let input = call.input.to_string();
         tracing::info!(
             target: "skillet::audit",

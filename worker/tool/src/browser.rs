@@ -174,16 +174,16 @@ fn fill_secrets(arguments: &mut Value, context: &ToolContext<'_>) -> Result<(), 
 }
 
 /// A screenshot that the program reports: the number of its step, and its file.
-struct MadePicture {
+struct ReportedScreenshot {
     step: String,
     path: String,
 }
 
-fn screenshots(result: &Value) -> Vec<MadePicture> {
+fn screenshots(result: &Value) -> Vec<ReportedScreenshot> {
     let made = |part: &Value| {
         let path = part["path"].as_str()?;
         let step = part["step"].as_u64().unwrap_or(1).to_string();
-        part["bytes"].is_u64().then(|| MadePicture {
+        part["bytes"].is_u64().then(|| ReportedScreenshot {
             step,
             path: path.to_owned(),
         })
@@ -196,10 +196,10 @@ fn screenshots(result: &Value) -> Vec<MadePicture> {
 }
 
 /// Returns the screenshots that can be shown: one alone, or several on a sheet with the numbers of their steps.
-async fn show(pictures: Vec<MadePicture>, call: &Call<'_>) -> Result<Vec<Media>, ToolError> {
+async fn show(pictures: Vec<ReportedScreenshot>, call: &Call<'_>) -> Result<Vec<Media>, ToolError> {
     let workspace = call.context.workspace.clone();
     let reading = blocking(move || {
-        let read = |picture: MadePicture| {
+        let read = |picture: ReportedScreenshot| {
             let (file, _) = workspace.open_file(&picture.path).ok()?;
             let mut content = Vec::new();
             file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;

@@ -26,14 +26,14 @@ use tokio::time::timeout;
 
 use connection::ConnectedServer;
 pub use tool::McpTool;
-use tool_import::Room;
+use tool_import::RemainingSpace;
 
 use crate::context::ToolContext;
 
 /// The timeout for a server to start and list its tools.
 const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// The maximum number of bytes of the message about a failed start in a job's error.
-const MAX_TROUBLE_BYTES: usize = 4000;
+const MAX_ERROR_BYTES: usize = 4000;
 
 /// The servers of an attempt. Dropping this ends all of them.
 pub struct Servers {
@@ -48,7 +48,7 @@ impl Servers {
         context: &ToolContext<'_>,
     ) -> Result<(Self, Vec<(McpTool, Schema)>), JobError> {
         let started = try_join_all(declared.iter().map(|server| start(server, context))).await?;
-        let mut room = Room::default();
+        let mut room = RemainingSpace::default();
         let (mut servers, mut tools) = (Vec::new(), Vec::new());
         for (declared, (server, listed)) in declared.iter().zip(started) {
             let redactor = context.events.redactor();
@@ -91,6 +91,6 @@ async fn start(
     let message = format!("the MCP server `{name}` did not start: {trouble}");
     // Redacted before it is cut, because half of a value would not be recognised.
     let mut message = context.events.redact(&message).into_owned();
-    message.truncate(message.floor_char_boundary(MAX_TROUBLE_BYTES));
+    message.truncate(message.floor_char_boundary(MAX_ERROR_BYTES));
     Err(JobErrorCode::McpServerUnavailable.with(message))
 }

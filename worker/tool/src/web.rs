@@ -24,7 +24,7 @@ use reach::Reach;
 const MAX_BYTES: usize = 10 * 1024 * 1024;
 
 /// A response to a built-in tool.
-pub(super) struct Got {
+pub(super) struct ToolHttpResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) body: Vec<u8>,
@@ -33,7 +33,11 @@ pub(super) struct Got {
 }
 
 /// Requests a URL of a host that the job may reach. An error is for the model.
-pub(super) async fn get(call: &Call<'_>, url: Url, headers: HeaderMap) -> Result<Got, String> {
+pub(super) async fn get(
+    call: &Call<'_>,
+    url: Url,
+    headers: HeaderMap,
+) -> Result<ToolHttpResponse, String> {
     let reach = Reach::of(call.context);
     reach.check(&url)?;
     let mut request = Request::new(Method::GET, url);
@@ -42,7 +46,7 @@ pub(super) async fn get(call: &Call<'_>, url: Url, headers: HeaderMap) -> Result
         let response = reach.client.send(request).await?;
         let (status, headers) = (response.status(), response.headers().clone());
         let DecodedBody { bytes, is_cut } = DecodedBody::read(response, MAX_BYTES).await?;
-        Ok(Got {
+        Ok(ToolHttpResponse {
             status,
             headers,
             body: bytes,

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::web::Data;
-use actix_web::{HttpRequest, HttpResponse, post};
+use actix_web::{HttpRequest, HttpResponse, ResponseError, post};
 use shared::asset::AssetStore;
 use shared::db::{DueNotifications, Notifier, Pool};
-use shared::id::JobId;
+use shared::id::{JobId, TenantId};
 use shared::job::Job;
 use shared::provider::Providers;
 use shared::skill::Catalog;
@@ -129,9 +129,9 @@ pub(crate) async fn create_job(
             if job.id != id {
                 follower = Follower::new(pool.get_ref().clone(), hub.get_ref().clone(), job.id, 0);
             }
-            match end(follower, patience).await? {
+            match end(follower, patience).await {
                 Some(ended) => ended,
-                None => find(&pool, caller.tenant, job.id).await?,
+                None => current(&pool, caller.tenant, job).await?,
             }
         }
         None => job,
@@ -149,9 +149,22 @@ pub(crate) async fn create_job(
     Ok(answer.job(&job))
 }
 
-/// Waits until the job has ended, and returns it. Returns `None` if the time is over first, if the job was deleted,
-/// or if another release wrote the job and this one cannot read it.
-async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, ApiError> {
+/// Returns the current state of an accepted job. If the database is not available, returns the state at the
+/// acceptance, because the client would submit the job again after an error.
+async fn current(pool: &Pool, tenant: TenantId, accepted: Job) -> Result<Job, ApiError> {
+    match find(pool, tenant, accepted.id).await {
+        Err(error) if error.status_code().is_server_error() => {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(job = %accepted.id, error, "cannot read the state of an accepted job");
+            Ok(accepted)
+        }
+        found => found,
+    }
+}
+
+/// Waits until the job has ended, and returns it. Returns `None` if the time is over first, if the log cannot be read
+/// or was deleted, or if another release wrote the job and this one cannot read it.
+async fn end(mut follower: Follower, patience: Duration) -> Option<Job> {
     let to_the_end = async {
         while let Some(frame) = follower.next().await? {
             if let Some(job) = frame.ended {
@@ -160,11 +173,7 @@ async fn end(mut follower: Follower, patience: Duration) -> Result<Option<Job>, 
         }
         Ok::<_, FollowError>(None)
     };
-    let ended = match timeout(patience, to_the_end).await {
-        Err(_) | Ok(Err(FollowError::LogGone | FollowError::KeyRevoked)) => None,
-        Ok(Err(FollowError::Database(error))) => return Err(error.into()),
-        Ok(Ok(ended)) => ended,
-    };
+    let ended = timeout(patience, to_the_end).await.ok()?.ok()??;
     // If this release cannot read the ended job, the response has the current state of the job instead.
-    Ok(ended.and_then(|job| serde_json::from_str(job.get()).ok()))
+    serde_json::from_str(ended.get()).ok()
 }

@@ -24,7 +24,7 @@ use shared::model_list::ModelList;
 use shared::provider::Providers;
 use shared::secret::SecretNeed;
 use shared::skill::Catalog;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::number;
@@ -50,7 +50,7 @@ const MAX_PROMPT_CHARS: usize = 500_000;
 const MAX_INPUTS: usize = 50;
 const DEFAULT_ATTEMPTS: i16 = 3;
 /// The years of RFC 3339. The type allows more years than the database can store.
-const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
+pub(crate) const YEARS: std::ops::RangeInclusive<i32> = 0..=9999;
 
 /// The request to create a job.
 #[derive(Clone, Serialize, Deserialize, ToSchema)]
@@ -104,13 +104,13 @@ pub(crate) struct CreateJob {
     /// waiting.
     #[serde(default)]
     #[schema(value_type = i16, minimum = -100, maximum = 100)]
-    priority: Whole,
+    priority: WholeNumber,
     /// The earliest start; now by default.
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,
     /// The number of attempts that can end with an internal error before the job fails; 3 by default.
     #[schema(value_type = Option<i16>, minimum = 1, maximum = 20)]
-    max_attempts: Option<Whole>,
+    max_attempts: Option<WholeNumber>,
     /// The webhook for milestones of this job: a URL, or an object with `url` and `events`. Deliveries are signed
     /// with the tenant's default secret, which `GET /v1/webhooks/default-secret` returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -344,7 +344,7 @@ impl CreateJob {
             ));
         }
         let (mut inputs, mut inline) = (Vec::new(), Vec::new());
-        for (place, input) in self.inputs.iter().enumerate() {
+        for (place, input) in self.inputs.iter().take(MAX_INPUTS).enumerate() {
             match input.check(place, assets) {
                 Ok(Checked {
                     input,

@@ -24,12 +24,9 @@ use super::budget::check_budget;
 use super::request::{CreateJob, Parsed, References};
 use crate::auth::Caller;
 use crate::job_writer::JobWriter;
-use crate::problem::{ApiError, FieldError};
+use crate::problem::{ApiError, FieldError, MAX_ERRORS};
 use crate::v1::{agents, skills};
 use crate::webhook_target::WebhookTargets;
-
-/// The maximum number of errors in a response. A batch may have the same mistake in a thousand jobs.
-const MAX_ERRORS: usize = 100;
 
 /// Submits jobs for a caller.
 pub(crate) struct Submitter<'a> {
@@ -162,10 +159,11 @@ impl Submitter<'_> {
         with: StoredWith<'_>,
     ) -> Result<StoreOutcome, ApiError> {
         let known = self.look_up(&requests).await?;
+        let refused_urls = self.check_webhook_urls(&requests).await;
         let (mut validated, mut wrong) = (Vec::with_capacity(requests.len()), Vec::new());
         for (place, (id, request)) in requests.into_iter().enumerate() {
             let digest = digest(&request)?;
-            let (webhook, mut errors) = self.check_webhook(request.webhook()).await;
+            let (webhook, mut errors) = self.check_webhook(request.webhook(), &refused_urls);
             match request.parse(&known) {
                 Ok(mut parsed) => {
                     parsed.request.webhook = webhook;

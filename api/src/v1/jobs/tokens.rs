@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use shared::db::{self, Pool};
 use shared::id::JobId;
 use shared::key::random_token;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use super::find;
@@ -25,7 +25,7 @@ const MAX_SECONDS: i32 = 86_400;
 pub(crate) struct CreateJobToken {
     /// The lifetime of the token in seconds; 3,600 by default.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 86_400)]
-    expires_in_seconds: Option<Whole>,
+    expires_in_seconds: Option<WholeNumber>,
 }
 
 /// A token that can read one job.

@@ -10,7 +10,7 @@ use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::JobId;
 use shared::job::{Job, Priority};
 use shared::skill::Catalog;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use super::request::instant;
@@ -27,7 +27,7 @@ pub(crate) struct UpdateJob {
     /// The priority within the tenant. Higher priorities start first. One step counts as one minute of waiting. It
     /// can only be changed while the job is queued.
     #[schema(value_type = Option<i16>, minimum = -100, maximum = 100)]
-    priority: Option<Whole>,
+    priority: Option<WholeNumber>,
     /// The earliest start. A time in the past means now. It can only be changed while the job is queued.
     #[serde(default, deserialize_with = "instant")]
     run_at: Option<DateTime<Utc>>,

@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use shared::db::schedule::ScheduleSettings;
 use shared::db::{self, Pool};
 use shared::schedule::{CatchUp, Overlap};
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use super::request::{DEFAULT_ZONE, check_interval, check_timing};
@@ -30,7 +30,7 @@ pub(crate) struct PreviewSchedule {
     time_zone: Option<String>,
     /// The seconds from one time to the next, counted from `starts_at`, or else from now.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
-    interval_seconds: Option<Whole>,
+    interval_seconds: Option<WholeNumber>,
     /// The first time is not earlier than this.
     #[serde(default, deserialize_with = "instant")]
     starts_at: Option<DateTime<Utc>>,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use shared::db::schedule::{ScheduleSettings, StoredSchedule};
 use shared::schedule::{CatchUp, Overlap, RecurrenceError, ScheduleTiming};
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::name;
@@ -38,7 +38,7 @@ pub(crate) struct CreateSchedule {
     time_zone: Option<String>,
     /// The seconds from one time to the next, counted from `starts_at`, or else from the creation of the schedule.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
-    interval_seconds: Option<Whole>,
+    interval_seconds: Option<WholeNumber>,
     /// The request of the schedule's jobs, as for `POST /v1/jobs`. `run_at` and inputs with `data` are not allowed.
     pub(super) job: CreateJob,
     /// Whether the schedule is paused; false by default.
@@ -52,10 +52,10 @@ pub(crate) struct CreateSchedule {
     catch_up: CatchUp,
     /// The maximum number of missed times that run if `catch_up` is `all`; 10 by default.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
-    catch_up_limit: Option<Whole>,
+    catch_up_limit: Option<WholeNumber>,
     /// The maximum random delay of a run, in seconds; 0 by default. A run is never delayed beyond the next time.
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
-    jitter_seconds: Option<Whole>,
+    jitter_seconds: Option<WholeNumber>,
     /// The first time is not earlier than this.
     #[serde(default, deserialize_with = "instant")]
     starts_at: Option<DateTime<Utc>>,
@@ -77,7 +77,7 @@ pub(crate) struct UpdateSchedule {
     time_zone: Option<String>,
     /// The new interval in seconds. It replaces the earlier interval or pattern.
     #[schema(value_type = Option<i32>, minimum = 10, maximum = 31_536_000)]
-    interval_seconds: Option<Whole>,
+    interval_seconds: Option<WholeNumber>,
     /// The new request of the schedule's jobs. It replaces the earlier request.
     pub(super) job: Option<CreateJob>,
     /// Whether the schedule is paused. Times during the pause are not caught up.
@@ -88,10 +88,10 @@ pub(crate) struct UpdateSchedule {
     catch_up: Option<CatchUp>,
     /// The maximum number of missed times that run if `catch_up` is `all`.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 100)]
-    catch_up_limit: Option<Whole>,
+    catch_up_limit: Option<WholeNumber>,
     /// The maximum random delay of a run, in seconds.
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 3600)]
-    jitter_seconds: Option<Whole>,
+    jitter_seconds: Option<WholeNumber>,
     /// The first time is not earlier than this. Null removes the limit.
     #[serde(default, deserialize_with = "given_instant")]
     #[schema(value_type = Option<DateTime<Utc>>)]
@@ -244,14 +244,17 @@ fn check_name(text: &str, errors: &mut Vec<FieldError>) -> String {
     }
 }
 
-pub(super) fn check_interval(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+pub(super) fn check_interval(
+    given: Option<WholeNumber>,
+    errors: &mut Vec<FieldError>,
+) -> Option<i32> {
     number::check(given, INTERVAL_SECONDS, "/interval_seconds", errors)
 }
 
-fn check_catch_up_limit(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+fn check_catch_up_limit(given: Option<WholeNumber>, errors: &mut Vec<FieldError>) -> Option<i32> {
     number::check(given, CATCH_UP_LIMIT, "/catch_up_limit", errors)
 }
 
-fn check_jitter(given: Option<Whole>, errors: &mut Vec<FieldError>) -> Option<i32> {
+fn check_jitter(given: Option<WholeNumber>, errors: &mut Vec<FieldError>) -> Option<i32> {
     number::check(given, JITTER_SECONDS, "/jitter_seconds", errors)
 }

@@ -3,6 +3,7 @@
 use actix_web::http::StatusCode;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
+use chrono::{DateTime, Datelike, Utc};
 use serde::Deserialize;
 use shared::asset::AssetStore;
 use shared::db::{self, DueNotifications, Notifier, Pool};
@@ -20,7 +21,7 @@ use crate::job_writer::JobWriter;
 use crate::problem::{ApiError, Problem};
 use crate::query::Query;
 use crate::scheduler::read_request;
-use crate::v1::jobs::{self, JobResponse, Key, Submitted, Submitter};
+use crate::v1::jobs::{self, JobResponse, Key, Submitted, Submitter, YEARS};
 use crate::webhook_target::WebhookTargets;
 
 type ScheduleRunPage = Page<ScheduleRun>;
@@ -116,7 +117,10 @@ pub(crate) async fn list_schedule_runs(
 ) -> Result<Json<ScheduleRunPage>, ApiError> {
     let ListScheduleRuns { limit, cursor } = query.into_inner();
     let limit = cursor::limit(limit)?;
-    let before = cursor::parse(cursor.as_deref())?;
+    let before: Option<DateTime<Utc>> = cursor::parse(cursor.as_deref())?;
+    if before.is_some_and(|at| !YEARS.contains(&at.year())) {
+        return Err(cursor::invalid());
+    }
     let schedule = find(&pool, caller.tenant, *schedule).await?.id;
     let runs = db::schedule_run::list(&**pool, caller.tenant, schedule, before, limit + 1).await?;
     Ok(Json(Page::of(runs, limit, |run| {

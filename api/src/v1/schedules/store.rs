@@ -85,8 +85,8 @@ pub(crate) async fn create_schedule(
 
 /// Changes a schedule.
 ///
-/// Waiting runs and existing jobs are not affected. If the change affects the times, they are computed again from now
-/// on.
+/// Waiting runs and existing jobs are not affected. If the change affects the times, the next time is computed again.
+/// Intervals are still counted from the creation of the schedule.
 #[utoipa::path(tag = "schedules", request_body(content = UpdateSchedule, example = json!({"paused": true})),
     params(("schedule_id" = ScheduleId, Path, description = "The schedule")),
     responses(

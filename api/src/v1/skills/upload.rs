@@ -1,5 +1,6 @@
 //! `POST /v1/skills`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::LOCATION;
@@ -31,11 +32,11 @@ const UNPACKED_AT_ONCE: usize = 2;
 const TURN_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// The limit on concurrent unpacking of archives.
-pub(crate) struct Unpacker(Semaphore);
+pub(crate) struct Unpacker(Arc<Semaphore>);
 
 impl Default for Unpacker {
     fn default() -> Self {
-        Self(Semaphore::new(UNPACKED_AT_ONCE))
+        Self(Arc::new(Semaphore::new(UNPACKED_AT_ONCE)))
     }
 }
 
@@ -43,16 +44,17 @@ impl Unpacker {
     /// Reads an archive as a skill, in a separate thread, and packs it in its stored form.
     async fn unpack(&self, archive: Bytes) -> Result<(Skill, Vec<u8>), ApiError> {
         let busy = || anyhow::anyhow!("too many archives are waiting to be unpacked");
-        let turn = timeout(TURN_TIMEOUT, self.0.acquire()).await;
+        let turn = timeout(TURN_TIMEOUT, self.0.clone().acquire_owned()).await;
         let turn = turn.map_err(|_| ApiError::Unavailable(busy()))?;
         let unpacking = actix_web::web::block(move || {
+            // The thread continues after the client has disconnected, so it holds the permit until its end.
+            let _turn = turn;
             let skill = Skill::unpack(&archive)?;
             let packed = skill.files.pack();
             Ok((skill, packed))
         });
-        let unpacked = unpacking.await;
-        drop(turn);
-        unpacked
+        unpacking
+            .await
             .context("unpacking panicked")
             .map_err(ApiError::Internal)?
             .map_err(refused)

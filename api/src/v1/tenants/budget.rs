@@ -7,7 +7,7 @@ use shared::budget::{TenantBudget, TenantLimits};
 use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::money::Usd;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -22,7 +22,7 @@ use crate::v1::jobs::MAX_TOKENS;
 pub(crate) struct PutTenantBudget {
     /// The maximum number of tokens read and written by all jobs of the tenant.
     #[schema(value_type = Option<u64>, minimum = 0, maximum = 1_000_000_000_000_u64)]
-    max_total_tokens: Option<Whole>,
+    max_total_tokens: Option<WholeNumber>,
     /// The maximum cost of all jobs of the tenant, in US dollars. With this limit, jobs are refused if the price of a
     /// model is not configured.
     #[schema(minimum = 0, maximum = 1_000_000)]
@@ -58,10 +58,10 @@ impl PutTenantBudget {
 
 /// Sets the budget of a tenant for a calendar month (UTC).
 ///
-/// What the tenant has already used this month still counts. No model reply is started that could exceed the budget,
-/// on any worker. A job that reaches the budget completes with its results so far, and with the `stop_reason`
-/// `tenant_budget`. When nothing is left, new jobs are refused with 429. Without any limit there is no budget, and
-/// usage is not counted. Running jobs follow a change within two seconds.
+/// Usage counts from the first budget on. A change keeps what the tenant has already used this month. No model reply is
+/// started that could exceed the budget, on any worker. A job that reaches the budget completes with its results so
+/// far, and with the `stop_reason` `tenant_budget`. When nothing is left, new jobs are refused with 429. Without any
+/// limit there is no budget, and usage is not counted. Running jobs follow a change within two seconds.
 #[utoipa::path(tag = "admin", request_body(content = PutTenantBudget, example = json!({"max_total_tokens": 10_000_000})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(

@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer};
 use shared::db::tenant::{Tenant, TenantChange};
 use shared::db::{self, DueNotifications, Notifier, Pool};
 use shared::id::TenantId;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -24,15 +24,17 @@ pub(crate) struct UpdateTenant {
     /// The tenant's share of the workers' time while other tenants have jobs, relative to their weights. A tenant
     /// with twice the weight gets twice the time.
     #[schema(value_type = Option<i32>, minimum = 1, maximum = 1000)]
-    weight: Option<Whole>,
+    weight: Option<WholeNumber>,
     /// The maximum number of jobs that run at once; null for no limit. Running jobs continue, even if they are more.
     #[serde(default, deserialize_with = "given")]
     #[schema(value_type = Option<i32>, minimum = 0, maximum = 1_000_000)]
-    max_running: Option<Option<Whole>>,
+    max_running: Option<Option<WholeNumber>>,
 }
 
 /// Distinguishes null from a missing field.
-fn given<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<Whole>>, D::Error> {
+fn given<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<WholeNumber>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 

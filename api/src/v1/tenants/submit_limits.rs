@@ -6,7 +6,7 @@ use serde::Deserialize;
 use shared::db::{self, Pool};
 use shared::id::TenantId;
 use shared::submit_limit::{SubmitLimits, SubmitRate};
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::auth::Admin;
@@ -23,7 +23,7 @@ const MAX: u32 = 1_000_000;
 pub(crate) struct PutSubmitLimits {
     /// The maximum number of jobs that have not ended, whether they run or not.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    max_queued: Option<Whole>,
+    max_queued: Option<WholeNumber>,
     /// The maximum rate at which jobs are submitted.
     submit_rate: Option<PutSubmitRate>,
 }
@@ -34,10 +34,10 @@ pub(crate) struct PutSubmitLimits {
 struct PutSubmitRate {
     /// The number of jobs per minute.
     #[schema(value_type = u32, minimum = 1, maximum = 1_000_000)]
-    per_minute: Whole,
+    per_minute: WholeNumber,
     /// The number of jobs that can be submitted at once; the same as `per_minute` by default.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1_000_000)]
-    burst: Option<Whole>,
+    burst: Option<WholeNumber>,
 }
 
 impl PutSubmitLimits {
@@ -67,8 +67,8 @@ impl PutSubmitLimits {
 ///
 /// Jobs that the tenant has submitted are kept. A request that exceeds a limit is refused with 429: with the code
 /// `queue_full` while too many jobs have not ended, and with `submit_rate_exceeded` when jobs are submitted too fast.
-/// `Retry-After` has the time after which there is room. The limits are exact over all API processes. Each job of a
-/// batch counts. A request that is sent again with its `Idempotency-Key` does not count.
+/// `Retry-After` has the time after which the request can be repeated. The limits are exact over all API processes. Each
+/// job of a batch counts. A request that is sent again with its `Idempotency-Key` does not count.
 #[utoipa::path(tag = "admin", request_body(content = PutSubmitLimits, example = json!({"max_queued": 1000, "submit_rate": {"per_minute": 60, "burst": 20}})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(

@@ -10,7 +10,7 @@ use utoipa::openapi::{Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use crate::problem::FieldError;
-use crate::webhook_target::WebhookTargets;
+use crate::webhook_target::{RefusedUrls, WebhookTargets};
 
 const MAX_DESCRIPTION_CHARS: usize = 200;
 /// The maximum number of skills, and of agents, of a webhook.
@@ -27,7 +27,7 @@ pub(crate) struct CreateWebhook {
     /// The event types: `job.started`, `job.waiting`, `approval.requested`, `approval.resolved`, `asset.created`,
     /// `job.retrying`, `job.completed`, `job.failed`, `job.cancelled`. The default is the three types that end a job,
     /// and `approval.requested`.
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 9)]
     events: Option<Vec<String>>,
     /// Only events of jobs of these skills, or of `agents`. If both lists are empty, events of all jobs.
     #[serde(default)]
@@ -54,7 +54,7 @@ pub(crate) struct UpdateWebhook {
     #[schema(max_length = 2048)]
     url: Option<String>,
     /// The new event types.
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 9)]
     events: Option<Vec<String>>,
     /// The new list of skills.
     #[schema(max_items = 50)]
@@ -105,7 +105,7 @@ pub(crate) struct JobWebhookSettings {
     url: String,
     /// The event types. The default is the three types that end the job, and `approval.requested`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(min_items = 1)]
+    #[schema(min_items = 1, max_items = 9)]
     events: Option<Vec<String>>,
 }
 
@@ -198,24 +198,35 @@ impl UpdateWebhook {
     }
 }
 
+impl JobWebhookRequest {
+    /// The URL of the webhook.
+    pub(crate) fn url(&self) -> &str {
+        match self {
+            Self::Url(url) => url,
+            Self::Settings(settings) => &settings.url,
+        }
+    }
+}
+
 /// Returns the webhook of a job, and adds an error for each problem. `pointer` is the pointer to the field.
-pub(crate) async fn check_job_webhook(
+pub(crate) fn check_job_webhook(
     request: &JobWebhookRequest,
-    targets: &WebhookTargets,
+    refused: &RefusedUrls,
     pointer: &str,
     errors: &mut Vec<FieldError>,
 ) -> JobWebhook {
-    let (url, events, url_pointer) = match request {
-        JobWebhookRequest::Url(url) => (url, None, pointer.to_owned()),
-        JobWebhookRequest::Settings(settings) => (
-            &settings.url,
-            settings.events.clone(),
-            format!("{pointer}/url"),
-        ),
+    let (events, url_pointer) = match request {
+        JobWebhookRequest::Url(_) => (None, pointer.to_owned()),
+        JobWebhookRequest::Settings(settings) => {
+            (settings.events.clone(), format!("{pointer}/url"))
+        }
     };
-    check_url(targets, &url_pointer, url, errors).await;
+    let url = request.url();
+    if let Some(error) = refused.get(url) {
+        errors.push(FieldError::new(url_pointer, error.to_string()));
+    }
     JobWebhook {
-        url: url.clone(),
+        url: url.to_owned(),
         events: check_events(&format!("{pointer}/events"), events, errors),
     }
 }
@@ -248,7 +259,11 @@ fn check_events(
         let detail = format!("name at least one of: {}", known.join(", "));
         errors.push(FieldError::new(pointer, detail));
     }
-    for (place, name) in given.iter().enumerate() {
+    if given.len() > EVENTS.len() {
+        let detail = format!("must have at most {} event types", EVENTS.len());
+        errors.push(FieldError::new(pointer, detail));
+    }
+    for (place, name) in given.iter().take(EVENTS.len()).enumerate() {
         if !known.contains(name) {
             let detail = format!("must be one of: {}", known.join(", "));
             errors.push(FieldError::new(format!("{pointer}/{place}"), detail));

@@ -21,8 +21,7 @@ pub(crate) struct RevealedWebhookSecret {
     /// The secret.
     #[schema(example = "whsec_…")]
     secret: String,
-    /// When the previous secret stops signing deliveries after a rotation. Null if there was no previous secret, and
-    /// always null for `GET`.
+    /// When the previous secret stops signing deliveries after a rotation. Null if no previous secret signs.
     #[schema(required)]
     previous_expires_at: Option<DateTime<Utc>>,
 }
@@ -68,7 +67,8 @@ pub(crate) async fn get_default_webhook_secret(
         .map_err(|error| ApiError::Internal(anyhow::Error::new(error)))?;
     Ok(Json(RevealedWebhookSecret {
         secret: secret.reveal().to_owned(),
-        previous_expires_at: None,
+        previous_expires_at: db::webhook_secret::get_previous_expiry(&**pool, caller.tenant)
+            .await?,
     }))
 }
 

@@ -74,7 +74,7 @@ class AsyncClient:
         return self._stream(JobEvents(job if isinstance(job, str) else job.id, after, deltas, self._silence))
 
     def events(self, *, after: str | None = None, **filters: Unpack[EventFilters]) -> AsyncGenerator[TenantEvent, None]:
-        """Yields the milestones of all jobs, with cursors, after a cursor or from now on. Ends only on an error."""
+        """Yields the milestones of all jobs, with cursors, after a cursor or from now on. Ends only with an error."""
         return self._stream(TenantEvents(after, filters, self._silence))
 
     async def upload(self, file: UploadFile, on_progress: OnUpload | None = None) -> Asset:
@@ -124,9 +124,9 @@ class AsyncClient:
         return {"asset_id": asset.id}
 
     async def _resolve(self, approval_id: str, decision: str, status: str, reason: str | None) -> Approval:
-        answer = {"decision": decision, "reason": reason}
+        body = {"decision": decision, "reason": reason}
         try:
-            return Approval.from_dict(await self._call(post("approvals", approval_id, json=answer)))
+            return Approval.from_dict(await self._call(post("approvals", approval_id, json=body)))
         except ApiError as error:
             if error.status != 409:
                 raise

@@ -13,8 +13,8 @@ def connect(url: str | None, api_key: str | None) -> AuthenticatedClient:
     url = url or os.environ.get("SKILLET_URL", "")
     api_key = api_key or os.environ.get("SKILLET_API_KEY", "")
     if not url.startswith(("http://", "https://")):
-        raise ValueError(f"`{url}` is not the URL of a service: pass `url` or set SKILLET_URL")
+        raise ValueError(f"`{url}` does not begin with http:// or https://: pass `url` or set SKILLET_URL")
     if not (api_key.isascii() and api_key.isprintable() and api_key):
-        raise ValueError("the key is missing or has other characters: pass `api_key` or set SKILLET_API_KEY")
+        raise ValueError("the API key is missing or has invalid characters: pass `api_key` or set SKILLET_API_KEY")
     agent = {"User-Agent": f"skillet-client-python/{version('skillet-client')}"}
     return AuthenticatedClient(url, api_key, headers=agent, timeout=httpx.Timeout(60, connect=10))

@@ -40,7 +40,7 @@ class JobFailed(SkilletError):
     def __init__(self, job: Job) -> None:
         self.job = job
         reason = f": {job.error.code}: {job.error.message}" if job.error else ""
-        super().__init__(f"the job {job.id} is {job.status}{reason}")
+        super().__init__(f"the job {job.id} ended with status {job.status}{reason}")
 
 
 class StreamError(SkilletError):
@@ -48,8 +48,8 @@ class StreamError(SkilletError):
 
     def __init__(self, content_type: str) -> None:
         super().__init__(
-            f"the answer is not an event stream but {content_type}: "
-            "check the URL, and that no proxy answers instead of the service"
+            f"the response is not an event stream but {content_type}: "
+            "check the URL, and that no proxy responds instead of the service"
         )
 
 
@@ -80,7 +80,7 @@ def read_problem(response: httpx.Response) -> Problem | None:
 
 def describe(status: int, problem: Problem | None) -> str:
     if not problem:
-        return f"the answer has status {status} and does not come from a Skillet service"
+        return f"the response has status {status} and does not come from a Skillet service"
     fields = "".join(f"\n  {field.pointer}: {field.detail}" for field in problem.errors or [])
     return f"{status} {problem.code}: {problem.detail}{fields}"
 

@@ -76,7 +76,7 @@ def to_json(value: object) -> object:
         return value.to_dict()
     if isinstance(value, datetime):
         return value.astimezone().isoformat()
-    raise TypeError(f"{type(value).__name__} cannot be a part of a job")
+    raise TypeError(f"{type(value).__name__} cannot be converted to JSON")
 
 
 def is_url(file: File) -> TypeGuard[str]:

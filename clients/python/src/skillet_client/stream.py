@@ -51,7 +51,7 @@ class EventStream(ABC, Generic[EventT]):
         try:
             event = self._read(message)
         except (ValueError, KeyError, TypeError) as error:
-            raise SSEError("the stream has data that is no event") from error
+            raise SSEError("the stream contains data that is not an event") from error
         if event is not None:
             self.backoff.reset()
         return event

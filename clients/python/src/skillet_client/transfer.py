@@ -73,7 +73,7 @@ class Download:
         """Checks the SHA-256 and renames the file to its target. Replaces an existing file."""
         self._file.close()
         if self._hash.hexdigest() != self._expected:
-            raise ChecksumError(f"{self._target}: the SHA-256 of the download is not {self._expected}")
+            raise ChecksumError(f"{self._target}: the download does not have the SHA-256 {self._expected}")
         return self._temporary.replace(self._target)
 
     def __enter__(self) -> Self:

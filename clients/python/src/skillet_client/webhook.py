@@ -11,7 +11,7 @@ from typing import Any
 
 from .error import WebhookError
 
-# The maximum difference in seconds between the timestamp of a webhook and now.
+# The maximum difference in seconds between the timestamp of a webhook and the current time.
 TOLERANCE = 300
 
 
@@ -35,7 +35,7 @@ def verify_webhook(
     keys = map(key_of, [secrets] if isinstance(secrets, str) else secrets)
     expected = [hmac.digest(key, signed, hashlib.sha256) for key in keys]
     if not any(is_signature(digest, signature) for digest in expected for signature in signatures):
-        raise WebhookError("no signature fits the body and the secret")
+        raise WebhookError("no signature matches the body and the secret")
     payload: dict[str, Any] = json.loads(content)
     return payload
 
@@ -44,7 +44,7 @@ def check_age(timestamp: str, now: datetime) -> None:
     if not (timestamp.isascii() and timestamp.isdecimal()):
         raise WebhookError("the header 'webhook-timestamp' is not a number of seconds")
     if abs(now.timestamp() - int(timestamp)) > TOLERANCE:
-        raise WebhookError(f"the webhook was sent more than {TOLERANCE} seconds before or after now")
+        raise WebhookError(f"the webhook was not sent within {TOLERANCE} seconds of the current time")
 
 
 def key_of(secret: str) -> bytes:
@@ -53,7 +53,7 @@ def key_of(secret: str) -> bytes:
     except binascii.Error:
         key = b""
     if not key:
-        raise ValueError("the secret is not `whsec_` and Base64")
+        raise ValueError("the secret must be `whsec_` followed by Base64")
     return key
 
 

@@ -35,8 +35,8 @@ pub async fn update_queued(
     let moved = sqlx::query_scalar!(
         r#"with moved as (
                update run set
-                   run_at = coalesce(greatest($3, now()), run_at),
-                   rank = coalesce(greatest($3, now()), run_at) - $4 * interval '1 second',
+                   run_at = case when $3::timestamptz is null then run_at else greatest($3, now()) end,
+                   rank = case when $3 is null then run_at else greatest($3, now()) end - $4 * interval '1 second',
                    state = case
                        when state = 'blocked' or $3 is null then state
                        when $3 > now() then 'scheduled'::run_state

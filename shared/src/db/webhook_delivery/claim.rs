@@ -14,7 +14,7 @@ use crate::job::Status;
 /// The maximum number of concurrent attempts of a webhook, over all workers.
 const MAX_IN_FLIGHT: i64 = 5;
 /// The number of consecutive failures after which a webhook has only one attempt at a time.
-const CAREFUL_AFTER: i32 = 5;
+const SINGLE_ATTEMPT_AFTER: i32 = 5;
 /// The maximum number of webhooks that one claim considers.
 const MAX_WEBHOOKS: i64 = 64;
 /// The seconds after which another worker may repeat an attempt. An attempt has a shorter timeout.
@@ -125,7 +125,7 @@ pub async fn claim(db: impl PgExecutor<'_>, limit: i64) -> sqlx::Result<Vec<Clai
         claim,
         limit,
         LEASE_SECONDS,
-        CAREFUL_AFTER,
+        SINGLE_ATTEMPT_AFTER,
         MAX_IN_FLIGHT,
         MAX_WEBHOOKS,
     )

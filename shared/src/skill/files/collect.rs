@@ -76,7 +76,7 @@ impl Collector {
                 Some(_) => Err(FilesError::of(raw, PathError::Empty)),
             };
         };
-        if path.is_litter() {
+        if path.is_ignored() {
             return Ok(());
         }
         self.spell(&path, is_executable.is_none())?;

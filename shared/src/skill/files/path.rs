@@ -12,7 +12,7 @@ const MAX_NAME_BYTES: usize = 100;
 /// The maximum depth of a path.
 const MAX_DEPTH: usize = 8;
 /// Files and folders that programs create and that are not part of a skill.
-const LITTER: [&str; 4] = [".git", ".DS_Store", "__MACOSX", "__pycache__"];
+const IGNORED_NAMES: [&str; 4] = [".git", ".DS_Store", "__MACOSX", "__pycache__"];
 
 /// The path of a file relative to its skill's folder, with `/` as the separator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,8 +97,8 @@ impl FilePath {
     }
 
     /// Whether the file was left behind by a program and is not part of the skill.
-    pub fn is_litter(&self) -> bool {
-        self.0.split('/').any(is_litter)
+    pub fn is_ignored(&self) -> bool {
+        self.0.split('/').any(is_ignored)
     }
 
     /// The parent folders of the file, outermost first.
@@ -114,8 +114,8 @@ impl FilePath {
 }
 
 /// Whether a file or folder with this name was left behind by a program.
-pub(super) fn is_litter(name: &str) -> bool {
-    LITTER.contains(&name)
+pub(super) fn is_ignored(name: &str) -> bool {
+    IGNORED_NAMES.contains(&name)
 }
 
 /// Whether the path begins with a Windows drive such as `C:`.

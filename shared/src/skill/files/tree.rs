@@ -85,8 +85,8 @@ fn read_entry(collector: &mut Collector, folder: &Path, raw: &str) -> Result<boo
         kind => {
             collector.add(raw.as_bytes(), kind, io::empty())?;
             // Ignored folders can be large, so they are not read.
-            let is_litter = raw.rsplit('/').next().is_some_and(super::path::is_litter);
-            Ok(kind == SkillEntryKind::Folder && !is_litter)
+            let is_ignored = raw.rsplit('/').next().is_some_and(super::path::is_ignored);
+            Ok(kind == SkillEntryKind::Folder && !is_ignored)
         }
     }
 }

@@ -22,9 +22,9 @@ pub struct JobError {
 pub enum JobErrorCode {
     /// The job reached `limits.timeout_seconds`.
     Timeout,
-    /// The provider of the model was overloaded or unavailable for too long.
+    /// The provider of the model was overloaded or unavailable, or sent invalid responses, for too long.
     ModelUnavailable,
-    /// The provider rejected the request, or sent an unreadable response.
+    /// The provider rejected the request.
     ModelRefused,
     /// No worker can call this model: its provider or the API key of the provider is not configured.
     ModelNotConfigured,

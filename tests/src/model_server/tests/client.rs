@@ -22,7 +22,7 @@ pub(super) static CLIENT: LazyLock<reqwest::Client> = LazyLock::new(|| {
 
 /// A complete reply, assembled from its events.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Heard {
+pub(super) struct AssembledReply {
     pub(super) text: String,
     pub(super) thinking: String,
     pub(super) signature: String,
@@ -92,13 +92,13 @@ pub(super) fn builder(model: &ModelServer, provider: Provider) -> reqwest::Reque
 }
 
 /// Sends a request and reads the complete reply.
-pub(super) async fn ask(model: &ModelServer, provider: Provider, body: &Value) -> Heard {
+pub(super) async fn ask(model: &ModelServer, provider: Provider, body: &Value) -> AssembledReply {
     let response = post(model, provider, body).await;
     let status = response.status();
     let (bytes, is_cut) = read(response).await;
     assert_eq!(status, 200, "{}", String::from_utf8_lossy(&bytes));
     assert!(!is_cut);
-    heard(provider, &bytes)
+    assemble(provider, &bytes)
 }
 
 /// Reads the response body, and returns whether the connection was cut.
@@ -115,25 +115,25 @@ pub(super) async fn read(response: reqwest::Response) -> (Vec<u8>, bool) {
 }
 
 /// Assembles a reply from its events.
-pub(super) fn heard(provider: Provider, bytes: &[u8]) -> Heard {
+pub(super) fn assemble(provider: Provider, bytes: &[u8]) -> AssembledReply {
     let text = std::str::from_utf8(bytes).unwrap();
-    let mut heard = Heard::default();
+    let mut reply = AssembledReply::default();
     for event in text.split_terminator("\n\n") {
         let (_, data) = event.split_once("data: ").unwrap();
         if data == "[DONE]" {
-            heard.is_complete = true;
+            reply.is_complete = true;
             continue;
         }
         let data: Value = serde_json::from_str(data).unwrap();
         match provider {
-            Provider::Anthropic => heard.anthropic(&data),
-            Provider::OpenAi => heard.openai(&data),
+            Provider::Anthropic => reply.anthropic(&data),
+            Provider::OpenAi => reply.openai(&data),
         }
     }
-    heard
+    reply
 }
 
-impl Heard {
+impl AssembledReply {
     fn anthropic(&mut self, event: &Value) {
         let delta = &event["delta"];
         let push = |text: &mut String, field: &str| {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::client::{BOTH, ask, builder, first, heard, post, read};
+use super::client::{BOTH, ask, assemble, builder, first, post, read};
 use crate::model_server::{ModelServer, Provider, Reply};
 
 #[actix_web::test]
@@ -86,7 +86,7 @@ async fn a_reply_can_end_early_or_with_an_error() {
         let body = first(provider, "early");
 
         let (bytes, is_cut) = read(post(&model, provider, &body).await).await;
-        assert!(!is_cut && !heard(provider, &bytes).is_complete);
+        assert!(!is_cut && !assemble(provider, &bytes).is_complete);
         let (with_error, is_cut) = read(post(&model, provider, &body).await).await;
         assert!(!is_cut);
         let (_, error) = std::str::from_utf8(&with_error)
@@ -126,12 +126,12 @@ async fn a_released_reply_goes_on_to_its_end() {
         let model = ModelServer::start();
         model.script("stall", [Reply::stall()]);
         let body = first(provider, "stall");
-        let (heard, ()) = futures_util::join!(ask(&model, provider, &body), async {
+        let (reply, ()) = futures_util::join!(ask(&model, provider, &body), async {
             model.stalled("stall").await;
             model.release("stall");
         });
-        assert!(heard.is_complete);
-        assert_eq!(heard.text, "I am thinking about this for a while.");
+        assert!(reply.is_complete);
+        assert_eq!(reply.text, "I am thinking about this for a while.");
         assert!(model.hang_ups("stall").is_empty());
     }
 }

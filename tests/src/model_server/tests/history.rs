@@ -7,9 +7,9 @@ use crate::model_server::{ModelServer, Provider, Reply};
 
 /// Returns a conversation up to the results of its first tool call.
 async fn after_a_call(model: &ModelServer, provider: Provider) -> Vec<Value> {
-    let heard = ask(model, provider, &first(provider, "h")).await;
-    let mut messages = vec![user("h"), heard.message(provider)];
-    messages.extend(heard.results(provider, "hi"));
+    let reply = ask(model, provider, &first(provider, "h")).await;
+    let mut messages = vec![user("h"), reply.message(provider)];
+    messages.extend(reply.results(provider, "hi"));
     messages
 }
 
@@ -65,12 +65,12 @@ async fn the_mark_of_the_cached_prefix_may_move() {
         json!({"role": "user", "content": [block]})
     };
     let marked = mark("Draw #h", json!({"type": "ephemeral"}));
-    let heard = ask(&model, provider, &request(provider, json!([marked]))).await;
-    let mut results = heard.results(provider, "hi").remove(0);
+    let reply = ask(&model, provider, &request(provider, json!([marked]))).await;
+    let mut results = reply.results(provider, "hi").remove(0);
     results["content"][0]["cache_control"] = json!({"type": "ephemeral"});
     let messages = json!([
         mark("Draw #h", Value::Null),
-        heard.message(provider),
+        reply.message(provider),
         results
     ]);
     ask(&model, provider, &request(provider, messages)).await;
@@ -134,8 +134,8 @@ async fn a_changed_history_is_noticed() {
             );
             let mut messages = after_a_call(&model, provider).await;
             if number >= 2 {
-                let heard = ask(&model, provider, &request(provider, json!(messages))).await;
-                messages.push(heard.message(provider));
+                let reply = ask(&model, provider, &request(provider, json!(messages))).await;
+                messages.push(reply.message(provider));
                 messages.push(json!({"role": "user", "content": "And now?"}));
                 ask(&model, provider, &request(provider, json!(messages))).await;
             }

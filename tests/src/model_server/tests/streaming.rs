@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::client::{BOTH, ask, first, heard, post, read};
+use super::client::{BOTH, ask, assemble, first, post, read};
 use crate::model_server::{ModelServer, Provider, Reply, given};
 
 #[actix_web::test]
@@ -17,14 +17,14 @@ async fn both_formats_reassemble_to_the_script() {
             .usage(1_234, 567);
         model.script("draw", [reply]);
 
-        let heard = ask(&model, provider, &first(provider, "draw")).await;
+        let reply = ask(&model, provider, &first(provider, "draw")).await;
         assert_eq!(model.violations(), [""; 0]);
-        assert_eq!(heard.text, "I will draw Köln. ".repeat(30));
-        assert_eq!(heard.thinking, "Hm… 🤔");
-        assert_eq!(heard.usage, (1_234, 567));
-        assert!(heard.is_complete);
-        let [(first_id, name, arguments), (second_id, _, no_arguments)] = &heard.calls[..] else {
-            panic!("{:?}", heard.calls);
+        assert_eq!(reply.text, "I will draw Köln. ".repeat(30));
+        assert_eq!(reply.thinking, "Hm… 🤔");
+        assert_eq!(reply.usage, (1_234, 567));
+        assert!(reply.is_complete);
+        let [(first_id, name, arguments), (second_id, _, no_arguments)] = &reply.calls[..] else {
+            panic!("{:?}", reply.calls);
         };
         assert_ne!(first_id, second_id);
         assert_eq!(name, "execute_bash");
@@ -34,7 +34,7 @@ async fn both_formats_reassemble_to_the_script() {
             Provider::OpenAi => ("tool_calls", "{}"),
         };
         assert_eq!(
-            (heard.stop_reason.as_str(), no_arguments.as_str()),
+            (reply.stop_reason.as_str(), no_arguments.as_str()),
             (stop_reason, empty)
         );
     }
@@ -101,9 +101,9 @@ async fn a_reply_out_of_tokens_has_half_a_call() {
         let model = ModelServer::start();
         let call = Reply::call("execute_bash", json!({"command": "echo a long command"}));
         model.script("half", [call.out_of_tokens()]);
-        let heard = ask(&model, provider, &first(provider, "half")).await;
-        assert_eq!(heard.calls[0].2, r#"{"command":"echo"#);
-        assert!(["max_tokens", "length"].contains(&heard.stop_reason.as_str()));
+        let reply = ask(&model, provider, &first(provider, "half")).await;
+        assert_eq!(reply.calls[0].2, r#"{"command":"echo"#);
+        assert!(["max_tokens", "length"].contains(&reply.stop_reason.as_str()));
     }
 }
 
@@ -118,7 +118,7 @@ async fn comments_stand_between_the_events_and_change_nothing() {
         assert!(comments > 4, "{text}");
         let rest = text.replace(": keep-alive\n\n", "");
         assert_eq!(rest.matches("\n\n").count(), comments);
-        assert_eq!(heard(provider, rest.as_bytes()).text, "Here.");
+        assert_eq!(assemble(provider, rest.as_bytes()).text, "Here.");
     }
 }
 

@@ -4,7 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::client::{BOTH, CLIENT, Heard, ask, builder, first, post, request, user};
+use super::client::{AssembledReply, BOTH, CLIENT, ask, builder, first, post, request, user};
 use crate::model_server::{ModelServer, Provider, Reply};
 
 use Provider::{Anthropic, OpenAi};
@@ -194,8 +194,8 @@ async fn each_fault_of_a_request_is_noticed() {
         _ => Reply::text("Done."),
     });
     for (provider, (expected, change)) in both.chain(anthropic).chain(openai) {
-        let heard = ask(&model, provider, &first(provider, "v")).await;
-        let mut body = with_results(provider, &heard);
+        let reply = ask(&model, provider, &first(provider, "v")).await;
+        let mut body = with_results(provider, &reply);
         ask(&model, provider, &body).await;
         let before = model.violations().len();
         change(&mut body);
@@ -303,9 +303,9 @@ async fn an_image_is_not_too_large() {
     }
 }
 
-fn with_results(provider: Provider, heard: &Heard) -> Value {
-    let mut messages = vec![user("v"), heard.message(provider)];
-    messages.extend(heard.results(provider, "hi"));
+fn with_results(provider: Provider, reply: &AssembledReply) -> Value {
+    let mut messages = vec![user("v"), reply.message(provider)];
+    messages.extend(reply.results(provider, "hi"));
     request(provider, json!(messages))
 }
 

@@ -5,7 +5,7 @@ use crate::destination::Destination;
 use crate::policy::Denied;
 use crate::sni::tests::client_hello;
 
-async fn tunnel(way: &Way, place: &str) -> TcpStream {
+async fn tunnel(way: &RunningEgress, place: &str) -> TcpStream {
     let mut client = way.proxy().await;
     let request = format!("CONNECT {place} HTTP/1.1\r\nHost: {place}\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
@@ -17,7 +17,7 @@ async fn tunnel(way: &Way, place: &str) -> TcpStream {
 #[tokio::test]
 async fn a_tunnel_carries_bytes_both_ways_and_passes_on_the_end_of_one() {
     let server = Echo::start().await;
-    let way = Way::open("echo.test:7000", server.names("echo.test"));
+    let way = RunningEgress::open("echo.test:7000", server.names("echo.test"));
     let mut client = tunnel(&way, "Echo.Test.:7000").await;
     client.write_all(b"ping").await.unwrap();
     // The server answers only after this end.
@@ -30,7 +30,7 @@ async fn a_tunnel_carries_bytes_both_ways_and_passes_on_the_end_of_one() {
 #[tokio::test]
 async fn what_a_client_sends_before_the_answer_is_not_lost() {
     let server = Echo::start().await;
-    let way = Way::open("echo.test:7000", server.names("echo.test"));
+    let way = RunningEgress::open("echo.test:7000", server.names("echo.test"));
     let answer = way
         .answer(b"CONNECT echo.test:7000 HTTP/1.1\r\n\r\nearly")
         .await;
@@ -40,7 +40,7 @@ async fn what_a_client_sends_before_the_answer_is_not_lost() {
 #[tokio::test]
 async fn a_refused_host_is_named_with_the_allowed_ones_and_never_looked_up() {
     let server = Echo::start().await;
-    let way = Way::open("echo.test:7000 *.b.test", server.names("evil.test"));
+    let way = RunningEgress::open("echo.test:7000 *.b.test", server.names("evil.test"));
     let request = b"CONNECT Evil.test:7000 HTTP/1.1\r\n\r\n";
     let answer = way.answer(request).await;
     let body = "evil.test:7000 is refused. This job may reach echo.test:7000, *.b.test:443, *.b.test:80.\n";
@@ -58,7 +58,7 @@ async fn a_refused_host_is_named_with_the_allowed_ones_and_never_looked_up() {
 
 #[tokio::test]
 async fn only_twenty_refused_places_are_kept() {
-    let way = Way::open("echo.test:7000", Names::default());
+    let way = RunningEgress::open("echo.test:7000", Names::default());
     for n in 0..30 {
         let request = format!("CONNECT h{n}.test:443 HTTP/1.1\r\n\r\n");
         way.answer(request.as_bytes()).await;
@@ -71,7 +71,7 @@ async fn a_name_that_stands_for_a_private_address_is_refused() {
     let private: SocketAddr = "10.0.0.1:7000".parse().unwrap();
     let metadata: SocketAddr = "[::ffff:169.254.169.254]:7000".parse().unwrap();
     let names = Names::default().with("inner.test", &[private, metadata]);
-    let way = Way::open("inner.test:7000", names);
+    let way = RunningEgress::open("inner.test:7000", names);
     let answer = way
         .answer(b"CONNECT inner.test:7000 HTTP/1.1\r\n\r\n")
         .await;
@@ -105,12 +105,12 @@ async fn localhost_of_the_worker_is_not_public() {
 }
 
 /// Opens the egress of a job with access to the public web. The operator opened 127.0.0.0/8.
-fn public_way(server: SocketAddr) -> Way {
+fn public_way(server: SocketAddr) -> RunningEgress {
     let names = Names::default()
         .with("wiki.test", &[server])
         .with("public.test", &["1.1.1.1:7000".parse().unwrap()])
         .with("other.test", &["10.0.0.1:7000".parse().unwrap()]);
-    Way::open("public", names)
+    RunningEgress::open("public", names)
 }
 
 #[tokio::test]
@@ -161,7 +161,7 @@ async fn other_ports_of_public_hosts_and_other_private_networks_stay_closed() {
             "{place}: {answer}"
         );
     }
-    let way = Way::open("web.test:80", Names::default());
+    let way = RunningEgress::open("web.test:80", Names::default());
     let answer = way.answer(b"CONNECT 127.0.0.1:80 HTTP/1.1\r\n\r\n").await;
     assert!(
         answer.contains("an IP address is not accepted"),
@@ -174,7 +174,7 @@ async fn only_the_permitted_addresses_of_a_name_are_tried_one_after_the_other() 
     let server = Echo::start().await;
     let private: SocketAddr = "10.0.0.1:7000".parse().unwrap();
     let addresses = [private, closed_port(), server.address];
-    let way = Way::open(
+    let way = RunningEgress::open(
         "echo.test:7000",
         Names::default().with("echo.test", &addresses),
     );
@@ -190,7 +190,7 @@ async fn a_host_that_cannot_be_reached_is_said_to_be_so() {
     let names = Names::default()
         .with("closed.test", &[closed_port()])
         .with("empty.test", &[]);
-    let way = Way::open("*.test:7000", names);
+    let way = RunningEgress::open("*.test:7000", names);
     for (name, text) in [
         ("closed.test", "closed.test:7000 cannot be reached."),
         ("empty.test", "empty.test cannot be resolved."),
@@ -210,7 +210,7 @@ async fn a_look_up_that_takes_too_long_is_given_up() {
         connect: Duration::from_millis(50),
         ..ProxyLimits::DEFAULT
     };
-    let way = Way::with_resolver("slow.test:7000", limits, |_, _| {
+    let way = RunningEgress::with_resolver("slow.test:7000", limits, |_, _| {
         std::thread::sleep(Duration::from_millis(500));
         Ok(Vec::new())
     });
@@ -221,7 +221,7 @@ async fn a_look_up_that_takes_too_long_is_given_up() {
 #[tokio::test]
 async fn tls_must_ask_for_the_host_of_the_tunnel() {
     let server = Echo::start().await;
-    let way = Way::open("web.test:443", server.names("web.test"));
+    let way = RunningEgress::open("web.test:443", server.names("web.test"));
     for name in [Some("WEB.test"), Some("web.test"), None] {
         let hello = client_hello(name);
         let mut client = tunnel(&way, "web.test:443").await;

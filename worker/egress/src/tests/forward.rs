@@ -59,7 +59,7 @@ fn public_hosts_are_reached_by_the_proxy_alone_and_none_by_nothing() {
 async fn a_listener_leads_to_its_own_host() {
     let (one, two) = (Echo::start().await, Echo::start().await);
     let names = one.names("one.test").with("two.test", &[two.address]);
-    let way = Way::open("one.test:587 two.test:5432", names);
+    let way = RunningEgress::open("one.test:587 two.test:5432", names);
     for (index, server, said) in [(1, &one, b"EHLO"), (2, &two, b"psql")] {
         let mut client = way.entrance(index).await;
         client.write_all(said).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_listener_leads_to_its_own_host() {
 #[tokio::test]
 async fn tls_through_a_listener_must_ask_for_its_host() {
     let server = Echo::start().await;
-    let way = Way::open("web.test:443", server.names("web.test"));
+    let way = RunningEgress::open("web.test:443", server.names("web.test"));
     let say = async |hello: &[u8]| {
         let mut client = way.entrance(1).await;
         client.write_all(hello).await.unwrap();
@@ -94,7 +94,7 @@ async fn tls_through_a_listener_must_ask_for_its_host() {
 async fn a_listener_of_a_host_that_is_private_hangs_up() {
     let private: SocketAddr = "192.168.0.1:587".parse().unwrap();
     let names = Names::default().with("mail.test", &[private]);
-    let way = Way::open("mail.test:587", names);
+    let way = RunningEgress::open("mail.test:587", names);
     assert_eq!(read_all(&mut way.entrance(1).await).await, b"");
     assert_eq!(
         way.egress.refused(),

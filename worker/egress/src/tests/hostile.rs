@@ -5,9 +5,9 @@ use proptest::prelude::*;
 
 /// Opens egress to `*.allowed.com` with a resolver that knows every name, so that only the rules refuse. A destination
 /// that passes the rules is visible by its lookup, and nothing listens there.
-fn trap() -> Way {
+fn trap() -> RunningEgress {
     let address = closed_port();
-    Way::with_resolver(
+    RunningEgress::with_resolver(
         "*.allowed.com:443 *.allowed.com:80 allowed.com:80",
         ProxyLimits::DEFAULT,
         move |_, _| Ok(vec![address]),

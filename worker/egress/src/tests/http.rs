@@ -42,13 +42,13 @@ impl Web {
         }
     }
 
-    fn way(&self, words: &str) -> Way {
-        Way::open(words, Names::default().with("web.test", &[self.address]))
+    fn way(&self, words: &str) -> RunningEgress {
+        RunningEgress::open(words, Names::default().with("web.test", &[self.address]))
     }
 }
 
 /// Returns the proxy's answer to a client that waits for it before it ends.
-async fn ask(way: &Way, request: &str) -> String {
+async fn ask(way: &RunningEgress, request: &str) -> String {
     let mut client = way.proxy().await;
     client.write_all(request.as_bytes()).await.unwrap();
     String::from_utf8(read_all(&mut client).await).unwrap()
@@ -104,7 +104,7 @@ async fn a_refused_host_is_named_over_plain_http_too() {
 
 #[tokio::test]
 async fn the_answer_to_a_malformed_request_says_what_is_wrong() {
-    let way = Way::open("public", Names::default());
+    let way = RunningEgress::open("public", Names::default());
     let long = format!("GET http://a.test/ HTTP/1.1\r\nX: {}", "x".repeat(20_000));
     for (request, status, text) in [
         (
@@ -137,7 +137,7 @@ async fn the_answer_to_a_malformed_request_says_what_is_wrong() {
 }
 
 /// Like `ask`, but the proxy may answer before the client has sent everything.
-async fn ask_bytes(way: &Way, request: &str) -> String {
+async fn ask_bytes(way: &RunningEgress, request: &str) -> String {
     let mut client = way.proxy().await;
     let _ = client.write_all(request.as_bytes()).await;
     String::from_utf8_lossy(&read_all(&mut client).await).into_owned()

@@ -4,7 +4,7 @@ use super::*;
 
 const SHORT: Duration = Duration::from_millis(150);
 
-async fn tunnel(way: &Way) -> TcpStream {
+async fn tunnel(way: &RunningEgress) -> TcpStream {
     let mut client = way.proxy().await;
     client
         .write_all(b"CONNECT echo.test:7000 HTTP/1.1\r\n\r\n")
@@ -20,7 +20,7 @@ async fn a_connection_without_a_byte_is_cut_and_one_with_some_is_not() {
         ..ProxyLimits::DEFAULT
     };
     let server = Echo::start().await;
-    let way = Way::with_limits("echo.test:7000", server.names("echo.test"), limits);
+    let way = RunningEgress::with_limits("echo.test:7000", server.names("echo.test"), limits);
     let mut client = tunnel(&way).await;
     read_head(&mut client).await;
     for _ in 0..6 {
@@ -43,7 +43,7 @@ async fn who_does_not_say_where_to_go_is_cut_off() {
     };
     let server = Echo::start().await;
     let names = server.names("echo.test");
-    let way = Way::with_limits("echo.test:443 echo.test:7000", names, limits);
+    let way = RunningEgress::with_limits("echo.test:443 echo.test:7000", names, limits);
     let beginnings: [&[u8]; 4] = [
         b"",
         b"CONNECT echo.test:7000 HTTP/1.1\r\n",
@@ -70,7 +70,7 @@ async fn one_connection_too_many_waits_until_another_ends() {
         ..ProxyLimits::DEFAULT
     };
     let server = Echo::start().await;
-    let way = Way::with_limits("echo.test:7000", server.names("echo.test"), limits);
+    let way = RunningEgress::with_limits("echo.test:7000", server.names("echo.test"), limits);
     let mut first = tunnel(&way).await;
     read_head(&mut first).await;
     let mut second = tunnel(&way).await;
@@ -84,10 +84,10 @@ async fn one_connection_too_many_waits_until_another_ends() {
 #[tokio::test]
 async fn every_connection_ends_with_the_way() {
     let server = Echo::start().await;
-    let way = Way::open("echo.test:7000", server.names("echo.test"));
+    let way = RunningEgress::open("echo.test:7000", server.names("echo.test"));
     let mut client = tunnel(&way).await;
     read_head(&mut client).await;
-    let Way { mut serving, .. } = way;
+    let RunningEgress { mut serving, .. } = way;
     serving.shutdown().await;
     assert_eq!(read_all(&mut client).await, b"");
     // The server sees the end as well.

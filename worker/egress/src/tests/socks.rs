@@ -15,7 +15,7 @@ fn named(name: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the reply to a request, after the selection of the method.
-async fn reply(way: &Way, said: &[u8]) -> Vec<u8> {
+async fn reply(way: &RunningEgress, said: &[u8]) -> Vec<u8> {
     let mut client = way.proxy().await;
     client.write_all(said).await.unwrap();
     client.shutdown().await.unwrap();
@@ -27,7 +27,7 @@ async fn reply(way: &Way, said: &[u8]) -> Vec<u8> {
 #[tokio::test]
 async fn a_named_host_is_reached() {
     let server = Echo::start().await;
-    let way = Way::open("echo.test:7000", server.names("echo.test"));
+    let way = RunningEgress::open("echo.test:7000", server.names("echo.test"));
     let said = [request(1, 3, &named(b"Echo.test"), 7000), b"ping".to_vec()].concat();
     let answer = reply(&way, &said).await;
     assert_eq!(
@@ -38,7 +38,7 @@ async fn a_named_host_is_reached() {
 
 #[tokio::test]
 async fn a_refused_host_is_named_in_the_result_and_never_looked_up() {
-    let way = Way::open("echo.test:7000", Names::default());
+    let way = RunningEgress::open("echo.test:7000", Names::default());
     let hosts: [(Vec<u8>, u16, &str); 8] = [
         (named(b"evil.test"), 7000, "evil.test:7000"),
         (named(b"echo.test"), 443, "echo.test:443"),
@@ -58,7 +58,7 @@ async fn a_refused_host_is_named_in_the_result_and_never_looked_up() {
 
 #[tokio::test]
 async fn addresses_and_other_commands_are_refused() {
-    let way = Way::open("public", Names::default());
+    let way = RunningEgress::open("public", Names::default());
     let v6 = [0_u8; 16];
     for (said, code) in [
         (request(1, 1, &[1, 1, 1, 1], 443), 2),
@@ -80,7 +80,7 @@ async fn addresses_and_other_commands_are_refused() {
 
 #[tokio::test]
 async fn a_client_that_wants_to_authenticate_is_sent_away() {
-    let way = Way::open("public", Names::default());
+    let way = RunningEgress::open("public", Names::default());
     let answer = way.answer(&[5, 1, 2]).await;
     assert_eq!(answer.as_bytes(), "\u{5}\u{fffd}".as_bytes());
 }

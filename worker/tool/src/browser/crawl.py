@@ -59,10 +59,10 @@ def crawl(browser, asked):
     try:
         pattern = re.compile(asked["pattern"]) if asked.get("pattern") else None
     except re.error as error:
-        raise Trouble(f"pattern: it is no regular expression: {error}") from error
+        raise Trouble(f"pattern: it is not a regular expression: {error}") from error
     start = address(asked["url"])
     if not start.startswith("http"):
-        raise Trouble("a crawl begins at an http or https URL")
+        raise Trouble("url: a crawl must begin at an http or https URL")
     most, depth = asked.get("pages") or 20, 2 if asked.get("depth") is None else asked["depth"]
     waiting, known, pages = [(plain_url(start), 0)], {plain_url(start)}, []
     os.makedirs(os.path.dirname(CRAWL_FILE), exist_ok=True)
@@ -92,5 +92,5 @@ def crawl(browser, asked):
     ]
     result = {"file": CRAWL_FILE, "pages": len(pages), "not_opened": len(waiting), "found": short}
     if waiting and len(pages) < most:
-        result["note"] = "the time was over before all pages were read"
+        result["note"] = "the time limit was reached before all pages were read"
     return {**result, **told(browser)}

@@ -12,7 +12,7 @@ import time
 from urllib.parse import parse_qs, urlsplit
 
 PATIENCE_SECONDS = 40
-# A page is complete when its network was quiet for this time. `LOAD_SECONDS` limits the wait for a page that never is.
+# A page is complete when its network was quiet for this time. `LOAD_SECONDS` limits the wait for other pages.
 QUIET_SECONDS = 0.5
 LOAD_SECONDS = 20
 # A request that begins later than this after a page has loaded, or after a step, is not waited for, because many pages
@@ -55,7 +55,7 @@ def address(given):
     scheme = urlsplit(given).scheme
     if scheme in ("http", "https"):
         if is_search(given):
-            raise Trouble(f"{given} is a page of search results, and those are not read: open the pages themselves")
+            raise Trouble(f"{given} is a page of search results, which cannot be opened: open the target page directly")
         return given
     path = os.path.realpath(given.removeprefix("file://"))
     if scheme in ("", "file") and path.startswith(os.getcwd() + "/") and os.path.isfile(path):
@@ -83,7 +83,7 @@ class Browser:
     def __init__(self, width=1280, height=900, keep_downloads=False):
         program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
         if program is None:
-            raise Trouble("there is no Chromium here")
+            raise Trouble("Chromium is not installed on this worker")
         self.deadline = time.monotonic() + PATIENCE_SECONDS
         self.folder = tempfile.mkdtemp()
         ours_in, theirs_out = os.pipe()
@@ -124,7 +124,7 @@ class Browser:
         )
         while not self.tabs:
             if self.pump(self.deadline) is None:
-                raise Gone("the browser opened no page")
+                raise Gone("the browser did not open a page")
 
     def close(self):
         self.process.kill()
@@ -137,7 +137,7 @@ class Browser:
     def tab(self):
         """The page that was opened last."""
         if not self.tabs:
-            raise Trouble("the page has closed itself, and no other is open: open one")
+            raise Trouble("the page closed itself and no other page is open: open a page")
         return self.tabs[-1]
 
     @property
@@ -168,13 +168,13 @@ class Browser:
             while content:
                 content = content[os.write(self.writer, content):]
         except OSError as error:
-            raise Gone("the browser broke down; the page may be too large for it") from error
+            raise Gone("the browser crashed; the page may be too large") from error
         return self.number
 
     def call(self, method, *session, **parameters):
         """Calls a method of the page that was opened last, or of the browser itself if the session is `None`."""
         number = self.send(method, session[0] if session else self.tab.session, **parameters)
-        return self.answer(number, self.deadline, "the browser does not answer: the page may keep it busy")
+        return self.answer(number, self.deadline, "the browser does not respond: the page may keep it busy")
 
     def answer(self, number, until, trouble):
         while True:
@@ -183,7 +183,7 @@ class Browser:
                 raise Trouble(trouble)
             if message is not None and message.get("id") == number:
                 if "error" in message:
-                    raise Trouble(f"the browser refused: {message['error'].get('message')}")
+                    raise Trouble(f"the browser reported an error: {message['error'].get('message')}")
                 return message["result"]
 
     def pump(self, until):
@@ -200,7 +200,7 @@ class Browser:
                 return None
             piece = os.read(self.reader, 1 << 20)
             if not piece:
-                raise Gone("the browser broke down; the page may be too large for it")
+                raise Gone("the browser crashed; the page may be too large")
             self.buffer += piece
         message, self.buffer = self.buffer.split(b"\0", 1)
         return json.loads(message)
@@ -221,11 +221,11 @@ class Browser:
     def attach(self, session, target):
         """Starts to track a page that was opened."""
         if len(self.tabs) >= MAX_TABS:
-            self.notes.append(f"more than {MAX_TABS} pages are open: one more was closed")
+            self.notes.append(f"at most {MAX_TABS} pages can be open: an additional page was closed")
             self.send("Target.closeTarget", None, targetId=target)
             return
         if self.tabs:
-            self.notes.append("a new page opened, and is the one that you see now")
+            self.notes.append("a new page opened and is now the current page")
         self.tabs.append(Tab(session, target))
         self.last_event = time.monotonic()
         self.send("Page.enable", session)
@@ -240,7 +240,7 @@ class Browser:
         if method == "Fetch.requestPaused":
             url = data["request"]["url"]
             if is_search(url):
-                tab.failure = f"the page led to search results ({url}), and those are not read"
+                tab.failure = f"the page led to search results ({url}), which cannot be opened"
                 self.send("Fetch.failRequest", tab.session, requestId=data["requestId"], errorReason="BlockedByClient")
             else:
                 self.send("Fetch.continueRequest", tab.session, requestId=data["requestId"])
@@ -266,7 +266,7 @@ class Browser:
             accept = self.accepts_dialogs or data["type"] in ("alert", "beforeunload")
             self.send("Page.handleJavaScriptDialog", tab.session, accept=accept)
             words = "was accepted" if accept else "was dismissed"
-            self.notes.append(f"the page said in a dialog: {data['message'][:300]!r}; it {words}")
+            self.notes.append(f"the page opened a dialog: {data['message'][:300]!r}; it {words}")
         elif method == "Page.loadEventFired" or (method == "Page.frameStoppedLoading" and is_main):
             tab.loaded = True
             # If a navigation moves to another process, Chromium does not always report the end of its request.
@@ -279,7 +279,7 @@ class Browser:
         tab.failure, tab.loaded = None, False
         number = self.send("Page.navigate", tab.session, url=url)
         try:
-            found = self.answer(number, time.monotonic() + seconds, f"the page did not answer within {seconds} s")
+            found = self.answer(number, time.monotonic() + seconds, f"the page did not respond within {seconds} s")
         except Trouble:
             self.send("Page.stopLoading", tab.session)
             raise
@@ -320,5 +320,5 @@ class Browser:
         if "exceptionDetails" in got:
             details = got["exceptionDetails"]
             words = details.get("exception", {}).get("description") or details.get("text")
-            raise Trouble(f"the page could not be looked at: {str(words).splitlines()[0]}")
+            raise Trouble(f"the query in the page failed: {str(words).splitlines()[0]}")
         return got["result"].get("value")

@@ -68,7 +68,7 @@ SEARCH = """
   if (text) {
     const wanted = text.toLowerCase();
     elements = elements.filter(it => (it.innerText || it.textContent || '').toLowerCase().includes(wanted));
-    // The innermost say where it stands.
+    // The innermost elements have the exact position.
     if (!selector) elements = elements.filter(it => !elements.some(other => other !== it && it.contains(other)));
   }
   return {
@@ -122,7 +122,7 @@ def page(browser, asked):
 def extract(browser, asked):
     what, selector = asked["what"], asked.get("selector")
     if selector and not browser.evaluate("s => !!document.querySelector(s)", selector):
-        raise Trouble(f"nothing on the page is `{selector}`")
+        raise Trouble(f"no element matches `{selector}`")
     if what == "links":
         return {"links": browser.evaluate(LINKS, {"limit": 2000, "selector": selector})}
     if what == "tables":
@@ -140,7 +140,7 @@ def extract(browser, asked):
 
 def search(browser, asked):
     if not asked.get("selector") and not asked.get("text"):
-        raise Trouble("say what to look for: a selector, a text, or both")
+        raise Trouble("give a `selector`, a `text`, or both")
     wanted = {"selector": asked.get("selector"), "text": asked.get("text"), "limit": asked.get("limit") or 20}
     return ask(browser, SEARCH, wanted)
 
@@ -154,7 +154,7 @@ def screenshot(browser, asked):
             asked["selector"],
         )
         if not box or box["width"] < 1 or box["height"] < 1:
-            raise Trouble(f"nothing on the page that can be seen is `{asked['selector']}`")
+            raise Trouble(f"no visible element matches `{asked['selector']}`")
         clip = {"clip": box, "captureBeyondViewport": True}
     elif asked.get("full_page"):
         size = browser.call("Page.getLayoutMetrics")["cssContentSize"]
@@ -163,13 +163,13 @@ def screenshot(browser, asked):
     shot = browser.call("Page.captureScreenshot", format="png", **clip)
     path = asked.get("path") or "screenshot.png"
     if not path.endswith(".png") or os.path.isabs(path) or ".." in path.split("/"):
-        raise Trouble("the picture needs a path in the workspace that ends in .png")
+        raise Trouble("path: the screenshot needs a path in the workspace that ends in .png")
     content = base64.b64decode(shot["data"])
     try:
         os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
         with open(path, "wb") as file:
             file.write(content)
     except OSError as error:
-        raise Trouble(f"the picture cannot be written to `{path}`: {error.strerror}") from error
+        raise Trouble(f"the screenshot cannot be written to `{path}`: {error.strerror}") from error
     width, height = (int.from_bytes(content[at:at + 4], "big") for at in (16, 20))
     return {"path": path, "width": width, "height": height, "bytes": len(content), "status": browser.status}

@@ -16,7 +16,7 @@ def saved(path):
 
 
 def save(path, content, mode):
-    """Creates a file again instead of writing to it, so that no symbolic link is followed."""
+    """Replaces a file instead of writing to it, so that no symbolic link is followed."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     if os.path.lexists(path):
         os.unlink(path)
@@ -68,9 +68,9 @@ class Session:
                 raise
         elif not browser.evaluate("() => location.href").startswith(("http", "file")):
             if self.url is None:
-                raise Trouble("no page was opened before: give a url")
+                raise Trouble("no page is open: give a `url`")
             browser.open(self.url)
-            browser.notes.append("the browser was started anew and the last page opened again: what was typed is lost")
+            browser.notes.append("the browser was restarted and the last page was opened again: typed text is lost")
 
     def remember(self):
         """Saves the URL and the cookies for another browser of the job."""
@@ -106,7 +106,7 @@ class Session:
 
 
 def requests(session):
-    """Yields the lines of standard input. Handles the events of pages in the meantime, so that none of them waits."""
+    """Yields the lines of standard input. Handles the events of pages in the meantime, so that they are not delayed."""
     buffer = b""
     while True:
         while b"\n" not in buffer:

@@ -30,7 +30,7 @@ FIND = """(kind, selector, text) => {
     kind === 'field' ? it.name : '', kind === 'field' ? it.id : '',
   ].map(name => (name || '').replace(/\\s+/g, ' ').trim().toLowerCase()).filter(Boolean);
   let found = deep(document, selector || (kind === 'field' ? fields : kind === 'control' ? controls : 'body *'));
-  // A file chooser is hidden as a rule, behind something that looks better.
+  // Pages often hide a file input behind a styled element.
   found = found.filter(it => it.type === 'file' || visible(it));
   if (!text) return found;
   const wanted = text.replace(/\\s+/g, ' ').trim().toLowerCase();
@@ -78,10 +78,10 @@ FOCUS = """
   const found = FIND('field', selector, text);
   if (!found.length) return null;
   const it = found[0];
-  if (it.disabled || it.readOnly) return {problem: 'takes no text: it is disabled or read-only'};
+  if (it.disabled || it.readOnly) return {problem: 'cannot be edited: it is disabled or read-only'};
   if (it.tagName === 'SELECT') return {problem: 'is a list of options: use `select`'};
-  if (['checkbox', 'radio'].includes(it.type)) return {problem: 'is a box to tick: use `click`'};
-  if (it.type === 'file') return {problem: 'takes files: use `upload`'};
+  if (['checkbox', 'radio'].includes(it.type)) return {problem: 'is a checkbox or radio button: use `click`'};
+  if (it.type === 'file') return {problem: 'is a file input: use `upload`'};
   it.scrollIntoView({block: 'center', behavior: 'instant'});
   it.focus();
   const isTyped = it.isContentEditable || !['date', 'time', 'month', 'week', 'datetime-local', 'color', 'range'].includes(it.type);
@@ -123,7 +123,7 @@ SELECT = """
 ({selector, text, value}) => {
   const it = FIND('field', selector, text)[0];
   if (!it) return null;
-  if (it.tagName !== 'SELECT') return {problem: 'is no list of options: use `click` or `type`'};
+  if (it.tagName !== 'SELECT') return {problem: 'is not a list of options: use `click` or `type`'};
   const options = [...it.options], wanted = value.trim().toLowerCase();
   const option = options.find(option => option.value === value)
     || options.find(option => option.label.trim().toLowerCase() === wanted)
@@ -162,13 +162,13 @@ def wanted(step):
     """Returns a description of the element that the step refers to."""
     parts = [f"`{step[name]}`" for name in ("selector", "text") if step.get(name)]
     if not parts:
-        raise Trouble("say which element is meant, by `selector` or by `text`")
+        raise Trouble("give the element as `selector` or `text`")
     return " with the text ".join(parts) if len(parts) == 2 else parts[0]
 
 
-def found(step, result, what="nothing that can be seen"):
+def found(step, result, what="no visible element"):
     if result is None:
-        raise Trouble(f"{what} is {wanted(step)}")
+        raise Trouble(f"{what} matches {wanted(step)}")
     if result.get("problem"):
         raise Trouble(f"{wanted(step)} {result['problem']}")
     return result
@@ -184,7 +184,7 @@ def target(step):
 
 def needed(step, name):
     if step.get(name) is None:
-        raise Trouble(f"it needs `{name}`")
+        raise Trouble(f"`{name}` is required")
     return step[name]
 
 
@@ -221,7 +221,7 @@ def step_click(browser, step, number):
     browser.accepts_dialogs = False
     shown = {"clicked": f"{place['clicked']} {place['text']}".strip()}
     if place["matches"] > 1:
-        shown["note"] = f"the first of {place['matches']} that match"
+        shown["note"] = f"the first of {place['matches']} matching elements"
     return shown
 
 
@@ -254,12 +254,12 @@ def step_select(browser, step, number):
 def step_upload(browser, step, number):
     path = os.path.realpath(needed(step, "path"))
     if not path.startswith(os.getcwd() + "/") or not os.path.isfile(path):
-        raise Trouble(f"`{step['path']}` is no file of the workspace")
+        raise Trouble(f"`{step['path']}` is not a file of the workspace")
     wanted(step)
     script = "({selector, text}) => { window.__field = FIND('field', selector, text)[0]; return window.__field ? {type: window.__field.type} : null; }"
     field = found(step, on_page(browser, script, target(step)), "no field")
     if field["type"] != "file":
-        raise Trouble(f"{wanted(step)} takes no files")
+        raise Trouble(f"{wanted(step)} is not a file input")
     handle = browser.call("Runtime.evaluate", expression="window.__field")["result"]["objectId"]
     browser.call("DOM.setFileInputFiles", files=[path], objectId=handle)
     browser.settle()
@@ -272,7 +272,7 @@ def key(browser, name):
     bits = 0
     for modifier in modifiers:
         if modifier.lower() not in MODIFIERS:
-            raise Trouble(f"`{modifier}` is no modifier key; there are: Alt, Control, Meta, Shift")
+            raise Trouble(f"`{modifier}` is not a modifier key; available: Alt, Control, Meta, Shift")
         bits |= MODIFIERS[modifier.lower()]
     if last.lower() in KEYS:
         label, code, text = KEYS[last.lower()]
@@ -280,7 +280,7 @@ def key(browser, name):
         label, code, text = last, ord(last.upper()), last
     else:
         known = ", ".join(label if label != " " else "Space" for label, _, _ in KEYS.values())
-        raise Trouble(f"`{last}` is no key; there are single characters and: {known}")
+        raise Trouble(f"`{last}` is not a key; available: single characters, {known}")
     event = {"key": label, "code": label, "windowsVirtualKeyCode": code, "modifiers": bits}
     if text and not bits & ~MODIFIERS["shift"]:
         event["text"] = text
@@ -310,17 +310,17 @@ def step_wait(browser, step, number):
         if bool(on_page(browser, COUNT, {"kind": "any", **target(step)})) != gone:
             return {"waited_seconds": round(time.monotonic() - begun, 1)}
         if time.monotonic() > until:
-            raise Trouble(f"after {seconds} s {wanted(step)} was {'still' if gone else 'not'} there")
+            raise Trouble(f"{wanted(step)} was {'still' if gone else 'not'} visible after {seconds} s")
         browser.pump(time.monotonic() + 0.2)
 
 
 def step_scroll(browser, step, number):
     value = step.get("value")
     if value not in (None, "top", "bottom") and not value.lstrip("-").isdigit():
-        raise Trouble("`value` is `top`, `bottom`, or a number of pixels")
+        raise Trouble("`value` must be `top`, `bottom`, or a number of pixels")
     shown = on_page(browser, SCROLL, target(step))
     if shown is None:
-        raise Trouble(f"nothing that can be seen is {wanted(step)}")
+        raise Trouble(f"no visible element matches {wanted(step)}")
     browser.settle()
     return shown
 
@@ -366,7 +366,10 @@ def browse(browser, asked):
     for number, step in enumerate(asked["steps"], 1):
         name = step["action"]
         if browser.deadline - time.monotonic() < STEP_RESERVE_SECONDS:
-            error = f"step {number} ({name}) was not taken: the time of the call is over. The page stays open: go on in another call"
+            error = (
+                f"step {number} ({name}) was not run: the time limit of the call was reached. The page stays open: "
+                "continue in another call"
+            )
             return {"error": error, "page": here(browser), "steps": results}
         try:
             browser.tab.failure = None

@@ -13,7 +13,7 @@ use super::table_query::TableQuery;
 use super::{TIMEOUT, rows};
 use crate::call::{Call, Done, Tool, ToolError};
 use crate::context::ToolContext;
-use crate::web::{self, Got};
+use crate::web::{self, ToolHttpResponse};
 use worker_model::ToolSpec;
 
 /// The secret with the URL of the project.
@@ -118,7 +118,11 @@ fn headers(key: &str, schema: Option<&str>) -> Result<HeaderMap, String> {
 }
 
 /// Returns the result of the call, from the response of the project.
-async fn result(query: &TableQuery, got: Got, call: &Call<'_>) -> Result<Done, ToolError> {
+async fn result(
+    query: &TableQuery,
+    got: ToolHttpResponse,
+    call: &Call<'_>,
+) -> Result<Done, ToolError> {
     // A response with a part of the rows has status 206.
     if !matches!(got.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return Ok(Done::error(refusal(&got)));
@@ -152,7 +156,7 @@ async fn result(query: &TableQuery, got: Got, call: &Call<'_>) -> Result<Done, T
 }
 
 /// Returns the project's error, with a hint for the model.
-fn refusal(got: &Got) -> String {
+fn refusal(got: &ToolHttpResponse) -> String {
     let body: Value = serde_json::from_slice(&got.body).unwrap_or_default();
     let texts = ["message", "details", "hint", "msg", "error"]
         .iter()

@@ -151,7 +151,7 @@ def page_text(path, number, in_detail):
 def check_unpacked(archive):
     unpacked = sum(entry.file_size for entry in archive.infolist())
     if unpacked > MOST_UNPACKED_BYTES:
-        raise Trouble(f"the file is an archive that unpacks to {unpacked} bytes, which is too much to be shown")
+        raise Trouble(f"the file is an archive that unpacks to {unpacked} bytes, which is more than can be shown")
 
 
 def office(path, asked, report):
@@ -236,7 +236,8 @@ def page(path, asked, report):
         browser.close()
     report.notes.append(f"the page is {width} px wide and {height} px tall; a screen is {screen} px")
     if found["width"] > width:
-        report.notes.append(f"it is wider than the window, by {found['width'] - width} px: it has to be scrolled sideways")
+        excess = found["width"] - width
+        report.notes.append(f"it is {excess} px wider than the window: it scrolls horizontally")
     if found["broken"]:
         report.notes.append(f"{found['broken']} images are broken")
     fonts = dict.fromkeys(plain(box["font"], 40).strip("\"'") for box in found["boxes"])
@@ -260,7 +261,7 @@ def film(path, asked, report):
     ))
     stream = (about.get("streams") or [None])[0]
     if not stream:
-        raise Trouble("the file has no pictures")
+        raise Trouble("the file has no video")
     duration = float(about.get("format", {}).get("duration") or 0)
     report.unit = "second"
     report.total = math.ceil(duration)
@@ -277,7 +278,7 @@ def film(path, asked, report):
         if os.path.exists(target):
             report.add(f"{int(time_) // 60}:{time_ % 60:04.1f}")
     if not report.shown:
-        raise Trouble("the film has no frame there")
+        raise Trouble("the video has no frame at these times")
 
 
 def seconds(pages, duration):
@@ -292,7 +293,7 @@ def seconds(pages, duration):
             raise Trouble(f"pages: `{pages}` is not a list of times in seconds like `4.5` or `0,10,1:20`")
         times.append(int(found[1] or 0) * 60 + float(found[2]))
     if max(times) > duration or len(times) > MOST_PAGES:
-        raise Trouble(f"pages: up to {MOST_PAGES} times within the film's {duration:.1f} s can be shown")
+        raise Trouble(f"pages: up to {MOST_PAGES} times within the video's {duration:.1f} s can be shown")
     return times
 
 

@@ -160,9 +160,21 @@ mod tests {
                 "a.mp4",
                 "the program ffprobe is missing (Debian package ffmpeg)",
             ),
-            (LookSource::Page, "a.html", "there is no Chromium here"),
-            (LookSource::Drawing, "a.svg", "there is no Chromium here"),
-            (LookSource::Text, "a.txt", "there is no Chromium here"),
+            (
+                LookSource::Page,
+                "a.html",
+                "Chromium is not installed on this worker",
+            ),
+            (
+                LookSource::Drawing,
+                "a.svg",
+                "Chromium is not installed on this worker",
+            ),
+            (
+                LookSource::Text,
+                "a.txt",
+                "Chromium is not installed on this worker",
+            ),
             (
                 LookSource::Sound,
                 "a.mp3",

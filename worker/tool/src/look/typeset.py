@@ -72,7 +72,7 @@ def text(path, asked, report):
             shown(table(path, words, suffix, folder, report), asked, report, 1200)
             return
         if suffix in READERS:
-            report.notes.append("it is shown as it stands: the program pandoc, which would typeset it, is missing")
+            report.notes.append("it is shown as plain text: the program pandoc, which typesets it, is missing")
         lines = words.splitlines()
         if len(lines) > MOST_LINES:
             report.notes.append(f"only the first {MOST_LINES} of {len(lines)} lines are shown")
@@ -141,7 +141,7 @@ def chapters(folder, report):
         root = next(one.get("full-path") for one in container.iter() if local(one) == "rootfile")
         package = etree.parse(inside(root))
     except (OSError, etree.ParseError, StopIteration, TypeError) as error:
-        raise Trouble(f"it is no EPUB book that can be read: {error or 'it names no package'}") from error
+        raise Trouble(f"it is not a readable EPUB book: {error or 'it names no package'}") from error
     about, items, spine = {}, {}, []
     for element in package.iter():
         name = local(element)
@@ -200,7 +200,7 @@ def book(path, asked, report):
             whole = os.path.join(made, "whole.pdf")
             run("pdfunite", *parts, whole)
         pdf(whole, asked, report)
-    report.notes.append("pages are those of a reader of the size A5; readers choose their own")
+    report.notes.append("the pages have the size A5; e-readers use their own page size")
 
 
 def unpack(path, folder):
@@ -296,7 +296,7 @@ def sound(path, asked, report):
         stdin=subprocess.DEVNULL, capture_output=True, timeout=60, check=False,
     ).stderr.decode(errors="replace")
     loudness = re.findall(r"(mean|max)_volume: (-?[\d.]+|-inf) dB", measured)
-    report.notes.append("; ".join(f"{kind} volume {level} dB" for kind, level in loudness) or "its volume is not known")
+    report.notes.append("; ".join(f"{kind} volume {level} dB" for kind, level in loudness) or "its volume is unknown")
     wave = "showwavespic=s=1500x420:split_channels=1:colors=0x1f5fa8|0xb5541f"
     for kind, drawing in (
         ("waveform", f"color=white:s=1500x420:d=1[ground];[0:a:0]{wave}[wave];[ground][wave]overlay=format=auto"),

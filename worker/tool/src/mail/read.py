@@ -46,7 +46,7 @@ def connect(server):
 
 def quoted(text):
     if any(char in text for char in "\r\n\0"):
-        raise Trouble("what is looked for must stand on one line")
+        raise Trouble("a folder or search text must not contain line breaks")
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
@@ -54,7 +54,7 @@ def checked(reply):
     status, data = reply
     if status != "OK":
         words = data[0].decode(errors="replace") if data and data[0] else status
-        raise Trouble(f"the server said: {words}")
+        raise Trouble(f"the server responded: {words}")
     return data
 
 
@@ -159,7 +159,7 @@ def save(uid, message):
 def read_one(connection, uid):
     size, _ = fetch_size(connection, uid)
     if size > MAX_BYTES:
-        raise Trouble(f"the mail has {size} bytes, more than are read")
+        raise Trouble(f"the mail has {size} bytes; the limit is {MAX_BYTES}")
     content, flags = fetch(connection, uid, "(FLAGS BODY.PEEK[])")
     message = parsed(content)
     text = text_of(message)
@@ -170,7 +170,7 @@ def read_one(connection, uid):
         path = os.path.join(FOLDER, str(uid), "text.txt")
         with open(path, "w", encoding="utf-8", errors="replace") as file:
             file.write(text)
-        mail["note"] = f"only the first {MAX_TEXT_CHARS} characters are shown; all of it is in {path}"
+        mail["note"] = f"only the first {MAX_TEXT_CHARS} characters are shown; the complete text is in {path}"
     mail["attachments"] = save(uid, message)
     return mail
 
@@ -203,7 +203,7 @@ def read():
                 mails.append(head(uid, parsed(content), flags))
             answer({"found": len(uids), "mails": mails})
     except imaplib.IMAP4.error as error:
-        raise Trouble(f"the server said: {error}") from error
+        raise Trouble(f"the server responded: {error}") from error
 
 
 run(read)

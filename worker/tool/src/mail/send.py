@@ -11,7 +11,7 @@ MAX_BYTES = 25 * 1024 * 1024
 def compose(mail, server):
     sender = os.environ.get("SMTP_FROM") or server.username
     if "@" not in parseaddr(sender)[1]:
-        raise Trouble("the secret SMTP_FROM is not set: there is no sender")
+        raise Trouble("the secret SMTP_FROM must be set to the address of the sender")
     message = EmailMessage()
     message["From"] = sender
     for header in ("to", "cc"):
@@ -47,7 +47,7 @@ def addresses(mail):
         for text in mail.get(header) or []:
             address = parseaddr(text)[1]
             if "@" not in address or any(char in text for char in "\r\n"):
-                raise Trouble(f"`{text}` in `{header}` is no address")
+                raise Trouble(f"`{text}` in `{header}` is not an address")
             found.append(address)
     return found
 
@@ -70,7 +70,7 @@ def send():
         message = compose(mail, server)
         content = message.as_bytes()
     except (MessageError, ValueError) as error:
-        raise Trouble(f"this is no mail: {error}") from error
+        raise Trouble(f"the mail is not valid: {error}") from error
     if len(content) > MAX_BYTES:
         raise Trouble(f"the mail is larger than {MAX_BYTES // 2**20} MiB")
     try:
@@ -80,10 +80,10 @@ def send():
             refused = connection.send_message(message, to_addrs=recipients)
     except smtplib.SMTPRecipientsRefused as error:
         refused = {address: said(*reply) for address, reply in error.recipients.items()}
-        raise Trouble(f"the mail was not sent; the server takes no mail for {refused}") from error
+        raise Trouble(f"the mail was not sent; the server refused {refused}") from error
     except smtplib.SMTPResponseException as error:
         words = said(error.smtp_code, error.smtp_error)
-        raise Trouble(f"the mail was not sent; the server said: {words}") from error
+        raise Trouble(f"the mail was not sent; the server responded: {words}") from error
     except smtplib.SMTPException as error:
         raise Trouble(f"the mail was not sent: {error}") from error
     taken = [address for address in recipients if address not in refused]

@@ -22,7 +22,7 @@ class Server:
         variable = protocol.upper()
         place = os.environ.get(f"{variable}_SERVER", "").strip()
         if not place:
-            raise Trouble(f"the secret {variable}_SERVER is not set: there is no server to ask")
+            raise Trouble(f"the secret {variable}_SERVER is not set")
         url = urlsplit(place if "://" in place else f"{protocol}://{place}")
         self.host = url.hostname
         self.port = url.port
@@ -37,7 +37,7 @@ class Server:
         self.encryption = known.get(scheme)
         if self.encryption is None or not self.host:
             schemes = ", ".join(f"{scheme}://" for scheme in known)
-            raise Trouble(f"the secret {variable}_SERVER is none of {schemes}host[:port]")
+            raise Trouble(f"the secret {variable}_SERVER must be host[:port] with one of {schemes}")
         if self.port == tls_port and self.encryption == "starttls":
             self.encryption = "tls"
         if self.port is None:
@@ -66,8 +66,8 @@ def run(act):
     except Trouble as trouble:
         sys.exit(str(trouble))
     except ssl.SSLError as error:
-        sys.exit(f"no encrypted connection could be made: {error.reason or error}")
+        sys.exit(f"the encrypted connection failed: {error.reason or error}")
     except socket.timeout:
-        sys.exit(f"the server said nothing for {PATIENCE_SECONDS} s")
+        sys.exit(f"the server did not respond within {PATIENCE_SECONDS} s")
     except OSError as error:
-        sys.exit(f"the server was not reached: {error.strerror or error}")
+        sys.exit(f"the server cannot be reached: {error.strerror or error}")

@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// The maximum number of replies to a server that are in progress. Further requests get no reply.
 const MAX_REPLIES: usize = 16;
 /// The maximum number of messages of a server that are not responses. After that, the transport ends.
-const MAX_NOISE: u32 = 100_000;
+const MAX_NON_RESPONSES: u32 = 100_000;
 /// The timeout of closing the transport. After it, the transport is dropped.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -25,7 +25,7 @@ const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct ResponseOnlyTransport<T> {
     inner: T,
     replies: FuturesUnordered<BoxFuture<'static, ()>>,
-    noise: u32,
+    non_responses: u32,
 }
 
 impl<T> ResponseOnlyTransport<T> {
@@ -33,7 +33,7 @@ impl<T> ResponseOnlyTransport<T> {
         Self {
             inner,
             replies: FuturesUnordered::new(),
-            noise: 0,
+            non_responses: 0,
         }
     }
 }
@@ -68,8 +68,8 @@ impl<T: Transport<RoleClient> + 'static> Transport<RoleClient> for ResponseOnlyT
                 JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => {}
                 answer => return Some(answer),
             }
-            self.noise += 1;
-            if self.noise > MAX_NOISE {
+            self.non_responses += 1;
+            if self.non_responses > MAX_NON_RESPONSES {
                 return None;
             }
         }

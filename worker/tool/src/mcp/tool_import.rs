@@ -35,12 +35,12 @@ pub(super) struct ToolImport {
 }
 
 /// The remaining space for imported tools, across all servers of a job.
-pub(super) struct Room {
+pub(super) struct RemainingSpace {
     tools: usize,
     bytes: usize,
 }
 
-impl Default for Room {
+impl Default for RemainingSpace {
     fn default() -> Self {
         Self {
             tools: MAX_TOOLS,
@@ -54,7 +54,7 @@ pub(super) fn choose(
     server: &McpServer,
     listed: Vec<Tool>,
     redactor: Option<&Redactor>,
-    room: &mut Room,
+    room: &mut RemainingSpace,
 ) -> (Vec<ToolImport>, Option<String>) {
     let (mut imports, mut left_out) = (Vec::new(), Vec::new());
     let mut seen = HashSet::new();
@@ -169,7 +169,7 @@ fn shown(name: &str, redactor: Option<&Redactor>) -> String {
     shown.escape_debug().to_string()
 }
 
-impl Room {
+impl RemainingSpace {
     fn take(&mut self, import: ToolImport) -> Result<ToolImport, String> {
         let spec = &import.spec;
         let bytes = spec.description.len() + spec.input_schema.to_string().len();
@@ -231,7 +231,12 @@ mod tests {
             tool("good/one.a-b_C", "", object.clone()),
             tool("silent", "", object),
         ];
-        let (imports, warning) = choose(&server(json!({})), listed, None, &mut Room::default());
+        let (imports, warning) = choose(
+            &server(json!({})),
+            listed,
+            None,
+            &mut RemainingSpace::default(),
+        );
         assert_eq!(
             names(&imports),
             ["mcp.srv.good/one.a-b_C", "mcp.srv.silent"]
@@ -263,7 +268,7 @@ mod tests {
                 .collect::<Vec<_>>()
         };
         let listed = || [many("get"), many("set")].concat();
-        let mut room = Room::default();
+        let mut room = RemainingSpace::default();
         let picky = server(json!({"tools": ["get_*", "set_7"]}));
         let (imports, warning) = choose(&picky, listed(), None, &mut room);
         assert_eq!((imports.len(), warning), (101, None));
@@ -279,7 +284,12 @@ mod tests {
                     .contains("none of the tools that the agent names")
         );
         let long = vec![tool("long", &"é".repeat(MAX_DESCRIPTION_BYTES), object)];
-        let (imports, _) = choose(&server(json!({})), long, None, &mut Room::default());
+        let (imports, _) = choose(
+            &server(json!({})),
+            long,
+            None,
+            &mut RemainingSpace::default(),
+        );
         assert!(imports[0].spec.description.len() <= MAX_DESCRIPTION_BYTES + 3);
     }
 
@@ -298,7 +308,7 @@ mod tests {
             &server(json!({})),
             listed,
             Some(&redactor),
-            &mut Room::default(),
+            &mut RemainingSpace::default(),
         );
         assert_eq!(names(&imports), ["mcp.srv.a"]);
         let spec = &imports[0].spec;

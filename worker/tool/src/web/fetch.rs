@@ -80,10 +80,10 @@ impl Tool for WebFetch {
     }
 }
 
-type Telling = Box<dyn FnOnce() -> Result<Done, ToolError> + Send>;
+type PageConversion = Box<dyn FnOnce() -> Result<Done, ToolError> + Send>;
 
 /// Requests a page. Returns the remaining work, which converts the page. An error is for the model.
-async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
+async fn fetch(reach: &Reach<'_>, url: &str) -> Result<PageConversion, String> {
     let response = follow(reach, url).await?;
     let url = response.url().clone();
     let status = response.status();
@@ -100,7 +100,7 @@ async fn fetch(reach: &Reach<'_>, url: &str) -> Result<Telling, String> {
     }
     let body = DecodedBody::read(response, MAX_BYTES).await?;
     Ok(Box::new(move || {
-        tell(&url, status.as_u16(), &content_type, &body).map_err(ToolError::Reply)
+        convert(&url, status.as_u16(), &content_type, &body).map_err(ToolError::Reply)
     }))
 }
 
@@ -140,7 +140,7 @@ fn header(response: &Response, name: &reqwest::header::HeaderName) -> Option<Str
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-fn tell(url: &Url, status: u16, content_type: &str, body: &DecodedBody) -> Result<Done, String> {
+fn convert(url: &Url, status: u16, content_type: &str, body: &DecodedBody) -> Result<Done, String> {
     let size = body.bytes.len();
     let (title, text) = match kind_of(content_type, &body.bytes) {
         ContentKind::Page => {

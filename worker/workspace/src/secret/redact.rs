@@ -10,7 +10,7 @@ use super::form::forms;
 
 /// The number of bytes by which a long value is recognized, whether or not the rest follows. These bytes alone reveal
 /// too much. The bound also keeps the search fast in a text that nearly repeats a long value.
-const TELLING_BYTES: usize = 1024;
+const RECOGNITION_BYTES: usize = 1024;
 
 /// The search for secret values in texts, and their replacement with `[secret NAME]`.
 pub struct Redactor {
@@ -29,7 +29,7 @@ struct SecretForm {
 pub struct Tail(String);
 
 /// The result of looking for a form at one position of a text.
-enum Sight {
+enum FormMatch {
     /// The form is not there.
     Absent,
     /// More text is needed to decide.
@@ -147,15 +147,15 @@ impl Redactor {
             let mut found: Option<(usize, &SecretForm)> = None;
             for form in &self.forms[usize::from(*first)] {
                 match form.look(text, place, is_whole) {
-                    Sight::Absent => {}
-                    Sight::Undecided => {
+                    FormMatch::Absent => {}
+                    FormMatch::Undecided => {
                         return Scan {
                             copied,
                             decided: place,
                         };
                     }
-                    Sight::Found(end) if found.is_some_and(|(longest, _)| longest >= end) => {}
-                    Sight::Found(end) => found = Some((end, form)),
+                    FormMatch::Found(end) if found.is_some_and(|(longest, _)| longest >= end) => {}
+                    FormMatch::Found(end) => found = Some((end, form)),
                 }
             }
             place = match found {
@@ -189,23 +189,23 @@ impl SecretForm {
     }
 
     /// Returns whether the form is at this position, and where it ends.
-    fn look(&self, text: &str, place: usize, is_whole: bool) -> Sight {
+    fn look(&self, text: &str, place: usize, is_whole: bool) -> FormMatch {
         let form = self.text();
         let rest = &text.as_bytes()[place..];
-        let telling = &form.as_bytes()[..form.len().min(TELLING_BYTES)];
-        if !rest.starts_with(telling) {
-            return if !is_whole && telling.starts_with(rest) {
-                Sight::Undecided
+        let start = &form.as_bytes()[..form.len().min(RECOGNITION_BYTES)];
+        if !rest.starts_with(start) {
+            return if !is_whole && start.starts_with(rest) {
+                FormMatch::Undecided
             } else {
-                Sight::Absent
+                FormMatch::Absent
             };
         }
         let pairs = rest.iter().zip(form.as_bytes());
         let common = pairs.take_while(|(one, other)| one == other).count();
         if common == rest.len() && common < form.len() && !is_whole {
-            Sight::Undecided
+            FormMatch::Undecided
         } else {
-            Sight::Found(text.floor_char_boundary(place + common))
+            FormMatch::Found(text.floor_char_boundary(place + common))
         }
     }
 }

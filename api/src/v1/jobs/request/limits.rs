@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use shared::agent::AgentLimits;
 use shared::limits::Limits;
 use shared::money::Usd;
-use shared::whole::Whole;
+use shared::whole_number::WholeNumber;
 use utoipa::ToSchema;
 
 use crate::number;
@@ -17,23 +17,23 @@ pub(crate) struct LimitsRequest {
     /// The maximum duration of the agent loop over all attempts, in seconds. The skill or the agent sets the default;
     /// otherwise it is 600.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 86400)]
-    timeout_seconds: Option<Whole>,
+    timeout_seconds: Option<WholeNumber>,
     /// The maximum number of model replies. After them, the job completes with its results so far. The skill or the
     /// agent sets the default; otherwise it is 40.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 1000)]
-    max_iterations: Option<Whole>,
+    max_iterations: Option<WholeNumber>,
     /// The maximum number of tokens of one reply. The skill or the agent sets the default; otherwise it is 16,000. If
     /// the model accepts fewer, its own maximum applies.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 200_000)]
-    max_tokens: Option<Whole>,
+    max_tokens: Option<WholeNumber>,
     /// The time to decide on an approval, in seconds. After it, the approval counts as denied. The default is 86,400.
     #[schema(value_type = Option<u32>, minimum = 1, maximum = 2_592_000)]
-    approval_timeout_seconds: Option<Whole>,
+    approval_timeout_seconds: Option<WholeNumber>,
     /// The maximum number of tokens read and written for all replies. No reply is started that could exceed it.
     // Omitted if not given, so that requests without new fields keep their digest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<u64>, minimum = 1, maximum = 1_000_000_000_000_u64)]
-    max_total_tokens: Option<Whole>,
+    max_total_tokens: Option<WholeNumber>,
     /// The maximum cost of all replies, in US dollars. No reply is started that could exceed it. The price of the
     /// model must be configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -14,10 +14,11 @@ impl Submitter<'_> {
     pub(crate) async fn validate(&self, request: &CreateJob) -> Result<Vec<FieldError>, ApiError> {
         let requests = vec![(JobId::new(), request.clone())];
         let known = self.look_up(&requests).await?;
+        let refused_urls = self.check_webhook_urls(&requests).await;
         let mut wrong = Vec::new();
         for (id, request) in requests {
             wrong.extend(request.check_scheduled());
-            wrong.extend(self.check_webhook(request.webhook()).await.1);
+            wrong.extend(self.check_webhook(request.webhook(), &refused_urls).1);
             let digest = digest(&request)?;
             match request.parse(&known) {
                 Ok(parsed) => {

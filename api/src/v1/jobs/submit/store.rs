@@ -131,7 +131,13 @@ impl Submitter<'_> {
         webhook::insert(&mut transaction, &jobs).await?;
         transaction.commit().await?;
         let jobs = accepted(jobs, created_at);
-        self.admit(&jobs).await?;
+        if let Err(error) = self.admit(&jobs).await {
+            let error = &error as &dyn std::error::Error;
+            tracing::warn!(
+                error,
+                "cannot start the next job of a conversation; maintenance will"
+            );
+        }
         Ok(StoreOutcome::Stored(jobs, rate))
     }
 

@@ -6,9 +6,9 @@ use shared::db::Pool;
 use tokio::time::{Instant, sleep};
 
 /// The time factor for the pauses between delivery attempts: 75 hours pass in less than four minutes.
-pub(crate) const HASTE: u32 = 1_200;
+pub(crate) const TIME_FACTOR: u32 = 1_200;
 /// The time factor for the claims of workers. It is lower because no attempt may outlast its claim on a busy machine.
-const CLAIM_HASTE: u32 = 10;
+const CLAIM_TIME_FACTOR: u32 = 10;
 const STEP: Duration = Duration::from_millis(100);
 
 /// Accelerates time for deliveries until the future is dropped.
@@ -37,8 +37,8 @@ async fn pass(pool: &Pool, time: Duration) -> sqlx::Result<()> {
                       due_at = due_at - case when claim is null then $1 else $2 end * interval '1 second'
                   where state = 'pending' and due_at > now()";
     let moved = sqlx::query(nearer)
-        .bind((time * (HASTE - 1)).as_secs_f64())
-        .bind((time * (CLAIM_HASTE - 1)).as_secs_f64())
+        .bind((time * (TIME_FACTOR - 1)).as_secs_f64())
+        .bind((time * (CLAIM_TIME_FACTOR - 1)).as_secs_f64())
         .execute(&mut *transaction)
         .await?;
     if moved.rows_affected() > 0 {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::conversation::{Conversation, Script};
 use super::fault::{Faults, is_name_char};
 use super::given::Given;
-use super::history::Freedom;
+use super::history::AllowedChange;
 use super::reply::{Answer, Failure, Reply};
 use super::request::Request;
 use super::watcher::Watcher;
@@ -18,7 +18,7 @@ use super::wire;
 
 /// The state shared by the server's threads and the test.
 #[derive(Default)]
-pub(super) struct Stage(Mutex<Inner>);
+pub(super) struct SharedState(Mutex<Inner>);
 
 #[derive(Default)]
 struct Inner {
@@ -28,15 +28,15 @@ struct Inner {
 }
 
 /// The selected reply to a request.
-pub(super) struct Cue {
-    pub(super) line: Line,
+pub(super) struct SelectedReply {
+    pub(super) content: ReplyContent,
     pub(super) delay: Duration,
     pub(super) watcher: Watcher,
     /// The number of earlier requests under the same marker.
     pub(super) number: usize,
 }
 
-pub(super) enum Line {
+pub(super) enum ReplyContent {
     Message(Given),
     Error(Failure),
 }
@@ -44,7 +44,7 @@ pub(super) enum Line {
 /// The violations of a request, in one text.
 pub(super) struct Violation(pub(super) String);
 
-impl Stage {
+impl SharedState {
     pub(super) fn script(&self, marker: &str, replies: Vec<Reply>) {
         {
             let mut inner = self.lock();
@@ -105,7 +105,7 @@ impl Stage {
     }
 
     /// Checks a request and selects its reply.
-    pub(super) fn play(&self, request: &Request) -> Result<Cue, Violation> {
+    pub(super) fn select_reply(&self, request: &Request) -> Result<SelectedReply, Violation> {
         let messages = request.canonical_messages();
         let (marker, number) = self.admit(request, &messages)?;
         let reply = self.next_reply(&marker, number, request)?;
@@ -113,19 +113,19 @@ impl Stage {
         let mut inner = self.lock();
         let delay = reply.delay.unwrap_or(inner.delay);
         let conversation = inner.conversation(&marker);
-        let line = match reply.answer {
-            Answer::Error(failure) => Line::Error(failure),
+        let content = match reply.answer {
+            Answer::Error(failure) => ReplyContent::Error(failure),
             Answer::Message(message) => {
                 let given = Given::new(message, request.provider);
                 conversation
                     .called_tools
                     .extend(given.calls().map(str::to_owned));
                 conversation.history.answer(&messages, given.clone());
-                Line::Message(given)
+                ReplyContent::Message(given)
             }
         };
-        Ok(Cue {
-            line,
+        Ok(SelectedReply {
+            content,
             delay,
             watcher: conversation.watcher.clone(),
             number,
@@ -150,13 +150,13 @@ impl Stage {
         let number = conversation.receive(request.clone());
         let called_tools: Vec<String> = conversation.called_tools.iter().cloned().collect();
         wire::check(request, &called_tools, &mut faults);
-        let freedom = match conversation.script {
-            _ if conversation.begins_anew => Freedom::ToBeginAnew,
-            Script::Rule(_) => Freedom::ToDiffer,
-            Script::List(_) => Freedom::None,
+        let allowed = match conversation.script {
+            _ if conversation.begins_anew => AllowedChange::NewBeginning,
+            Script::Rule(_) => AllowedChange::OtherMessages,
+            Script::List(_) => AllowedChange::None,
         };
         let history = &mut conversation.history;
-        if let Some(fault) = history.contradiction(request.provider, messages, freedom) {
+        if let Some(fault) = history.contradiction(request.provider, messages, allowed) {
             faults.add(fault);
         }
         let faults = faults.into_vec();

@@ -1,4 +1,4 @@
-//! Whole numbers in JSON.
+//! WholeNumber numbers in JSON.
 
 use std::fmt;
 
@@ -9,9 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 ///
 /// Deserialization accepts any number. So the caller of [`get`](Self::get) can report the valid range to the client.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Whole(f64);
+pub struct WholeNumber(f64);
 
-impl Whole {
+impl WholeNumber {
     /// Returns the number if it is whole and in the range of the type.
     pub fn get<T: TryFrom<i64>>(self) -> Option<T> {
         // Larger whole numbers are not exact in `f64`.
@@ -22,14 +22,14 @@ impl Whole {
     }
 }
 
-impl From<u32> for Whole {
+impl From<u32> for WholeNumber {
     fn from(number: u32) -> Self {
         Self(number.into())
     }
 }
 
 /// Serializes whole numbers without a fraction, whatever notation they were read in.
-impl Serialize for Whole {
+impl Serialize for WholeNumber {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.get::<i64>() {
             Some(number) => serializer.serialize_i64(number),
@@ -38,7 +38,7 @@ impl Serialize for Whole {
     }
 }
 
-impl<'de> Deserialize<'de> for Whole {
+impl<'de> Deserialize<'de> for WholeNumber {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_f64(AnyNumber)
     }
@@ -47,22 +47,22 @@ impl<'de> Deserialize<'de> for Whole {
 struct AnyNumber;
 
 impl Visitor<'_> for AnyNumber {
-    type Value = Whole;
+    type Value = WholeNumber;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a whole number")
     }
 
-    fn visit_f64<E: Error>(self, number: f64) -> Result<Whole, E> {
-        Ok(Whole(number))
+    fn visit_f64<E: Error>(self, number: f64) -> Result<WholeNumber, E> {
+        Ok(WholeNumber(number))
     }
 
-    fn visit_i64<E: Error>(self, number: i64) -> Result<Whole, E> {
-        Ok(Whole(number as f64))
+    fn visit_i64<E: Error>(self, number: i64) -> Result<WholeNumber, E> {
+        Ok(WholeNumber(number as f64))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Whole, E> {
-        Ok(Whole(number as f64))
+    fn visit_u64<E: Error>(self, number: u64) -> Result<WholeNumber, E> {
+        Ok(WholeNumber(number as f64))
     }
 }
 
@@ -70,7 +70,7 @@ impl Visitor<'_> for AnyNumber {
 mod tests {
     use super::*;
 
-    fn read(json: &str) -> Whole {
+    fn read(json: &str) -> WholeNumber {
         serde_json::from_str(json).unwrap()
     }
 
@@ -91,6 +91,6 @@ mod tests {
         // `f64` cannot represent 2^53 + 1.
         assert_eq!(read("9007199254740993").get::<i64>(), None);
         assert_eq!(serde_json::to_string(&read("1.5")).unwrap(), "1.5");
-        assert!(serde_json::from_str::<Whole>("\"150\"").is_err());
+        assert!(serde_json::from_str::<WholeNumber>("\"150\"").is_err());
     }
 }

@@ -24,12 +24,12 @@ pub enum CallFault {
 
 /// The complete state of the server.
 #[derive(Default)]
-pub(super) struct BotStage {
-    inner: Mutex<StageState>,
+pub(super) struct SharedBotState {
+    inner: Mutex<BotState>,
     change: Notify,
 }
 
-pub(super) struct StageState {
+pub(super) struct BotState {
     pub(super) chats: ChatLog,
     pub(super) updates: VecDeque<Value>,
     pub(super) next_update: i64,
@@ -46,7 +46,7 @@ pub(super) struct StageState {
     pub(super) is_frozen: bool,
 }
 
-impl Default for StageState {
+impl Default for BotState {
     fn default() -> Self {
         Self {
             chats: ChatLog::default(),
@@ -65,8 +65,8 @@ impl Default for StageState {
     }
 }
 
-impl BotStage {
-    pub(super) fn lock(&self) -> MutexGuard<'_, StageState> {
+impl SharedBotState {
+    pub(super) fn lock(&self) -> MutexGuard<'_, BotState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -83,7 +83,7 @@ impl BotStage {
     }
 }
 
-impl StageState {
+impl BotState {
     pub(super) fn add_update(&mut self, kind: &str, content: Value) {
         let mut update = json!({"update_id": self.next_update});
         update[kind] = content;

@@ -20,9 +20,9 @@ use self::api::Api;
 use self::backing::Backing;
 use self::database::Database;
 use self::worker::Worker;
+use super::accelerated_time::speed_up;
 use super::deployment::Deployment;
 use super::fault::{Fault, Outage};
-use super::haste::speed_up;
 use super::schedule::{TENANTS, WORKERS};
 use super::setup::Setup;
 use crate::model_server::ModelServer;
@@ -46,7 +46,7 @@ pub struct Access {
 }
 
 /// A service: a database server, APIs, workers and a model server.
-pub struct World {
+pub struct ChaosService {
     /// The model server of all jobs.
     pub model: ModelServer,
     /// A connection pool to the database that bypasses the service.
@@ -56,7 +56,7 @@ pub struct World {
     /// The webhook of each tenant.
     pub(crate) webhooks: Vec<TenantWebhook>,
     /// The task that accelerates time for deliveries.
-    haste: Option<AbortOnDropHandle<()>>,
+    acceleration: Option<AbortOnDropHandle<()>>,
     setup: Setup,
     /// One API key for each tenant.
     keys: Vec<String>,
@@ -80,7 +80,7 @@ pub struct World {
     home: TempDir,
 }
 
-impl World {
+impl ChaosService {
     /// Starts everything except the workers, with one API.
     pub async fn start(setup: Setup, deployment: Deployment) -> anyhow::Result<Self> {
         // Another test of this process may have installed the provider first.
@@ -108,12 +108,12 @@ impl World {
         if let Some(silence) = setup.silence {
             environment.push(("SKILLET_WORKER_SILENCE".to_owned(), silence.to_string()));
         }
-        let mut world = Self {
+        let mut service = Self {
             model,
             pool,
             feed_cursors: Default::default(),
             webhooks: Vec::new(),
-            haste: None,
+            acceleration: None,
             setup,
             keys: Vec::new(),
             http: Client::new(),
@@ -131,15 +131,15 @@ impl World {
             database,
             home,
         };
-        world.add_api().await?;
-        world.add_tenants().await?;
-        Ok(world)
+        service.add_api().await?;
+        service.add_tenants().await?;
+        Ok(service)
     }
 
     /// Accelerates time for deliveries from now on.
-    pub(crate) fn hasten_deliveries(&mut self) {
-        let hastening = tokio::spawn(speed_up(self.pool.clone()));
-        self.haste = Some(AbortOnDropHandle::new(hastening));
+    pub(crate) fn accelerate_deliveries(&mut self) {
+        let accelerating = tokio::spawn(speed_up(self.pool.clone()));
+        self.acceleration = Some(AbortOnDropHandle::new(accelerating));
     }
 
     /// Returns the number of APIs.
@@ -263,8 +263,8 @@ impl World {
         if is_promoted {
             // Existing connections may lead to the lost primary, which may still answer.
             self.pool = db::connect(self.database.url(), "chaos", 4).await?;
-            if self.haste.is_some() {
-                self.hasten_deliveries();
+            if self.acceleration.is_some() {
+                self.accelerate_deliveries();
             }
         }
         Ok(is_promoted)

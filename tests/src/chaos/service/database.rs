@@ -24,7 +24,7 @@ const LOOK_TIMEOUT: Duration = Duration::from_secs(2);
 /// The database server or servers, and their processes that were stopped.
 pub(super) struct Database {
     // Declared before the servers: a server waits for its processes when it ends.
-    hung: Vec<Hung>,
+    hung: Vec<StoppedProcess>,
     servers: Servers,
     url: String,
 }
@@ -201,7 +201,8 @@ impl Database {
             let mut processes = list(pool, connection.purpose).await;
             processes.retain(|process| self.hung.iter().all(|hung| hung.process != *process));
             let place = connection.which.checked_rem(processes.len());
-            let stopped = place.and_then(|place| Hung::stop(connection, processes[place]));
+            let stopped =
+                place.and_then(|place| StoppedProcess::stop(connection, processes[place]));
             let Some(hung) = stopped else {
                 return false;
             };
@@ -229,12 +230,12 @@ impl Database {
 }
 
 /// A stopped process of the server. It is resumed when this is dropped.
-struct Hung {
+struct StoppedProcess {
     connection: Connection,
     process: Pid,
 }
 
-impl Hung {
+impl StoppedProcess {
     fn stop(connection: Connection, process: Pid) -> Option<Self> {
         kill_process(process, Signal::STOP).ok()?;
         Some(Self {
@@ -244,7 +245,7 @@ impl Hung {
     }
 }
 
-impl Drop for Hung {
+impl Drop for StoppedProcess {
     fn drop(&mut self) {
         // A stopped process cannot have ended unless the server killed it.
         let _ = kill_process(self.process, Signal::CONT);

@@ -8,7 +8,7 @@ use shared::id::TenantId;
 use shared::key::{Scope, SecretKey};
 use shared::webhook::EVENTS;
 
-use super::World;
+use super::ChaosService;
 use crate::chaos::schedule::TENANTS;
 use crate::receiver::{Behavior, Receiver};
 
@@ -21,7 +21,7 @@ pub(crate) struct TenantWebhook {
     pub(crate) receiver: Receiver,
 }
 
-impl World {
+impl ChaosService {
     pub(super) async fn add_tenants(&mut self) -> anyhow::Result<()> {
         let mut tenants: Vec<TenantId> = Vec::new();
         for number in 0..TENANTS {

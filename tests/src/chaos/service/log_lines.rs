@@ -1,8 +1,8 @@
 //! Search in the log files of the service's processes.
 
-use super::World;
+use super::ChaosService;
 
-impl World {
+impl ChaosService {
     /// Returns the log lines that contain one of the words, from all processes whose name begins with `called`.
     pub(crate) fn log_lines(&self, called: &str, words: &[&str]) -> String {
         let files = std::fs::read_dir(self.home.path());

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use shared::db;
 use tokio::time::sleep;
 
-use super::World;
+use super::ChaosService;
 use crate::process::Process;
 
 /// The longest wait for workers to register.
@@ -59,7 +59,7 @@ impl Worker {
     }
 }
 
-impl World {
+impl ChaosService {
     /// Waits until `count` workers are registered and alive.
     pub async fn until_workers(&mut self, count: usize) -> anyhow::Result<()> {
         let begun_at = Instant::now();
