@@ -161,7 +161,8 @@ def pages(path: Path, expected: list[str]) -> list[int]:
                 if isinstance(one, list):
                     walk(one)
                 else:
-                    found.append((" ".join(str(one.title).split()), reader.get_destination_page_number(one) + 1))
+                    number = reader.get_destination_page_number(one)
+                    found.append((" ".join(str(one.title).split()), (number or 0) + 1))
 
         walk(reader.outline)
     result, at = [], 0
@@ -181,7 +182,7 @@ def main() -> None:
     parser.add_argument("document", type=Path)
     parser.add_argument("out", type=Path)
     parser.add_argument("--levels", type=int, choices=range(1, 4), default=2)
-    parser.add_argument("--title", default="Contents", help="the heading above the table (Contents)")
+    parser.add_argument("--title", default="Contents", help="the heading above the table, empty for none (Contents)")
     given = parser.parse_args()
     check_package(given.document, DOCUMENT)
     document = Document(str(given.document))

@@ -67,8 +67,8 @@ impl PutSubmitLimits {
 ///
 /// Jobs that the tenant has submitted are kept. A request that exceeds a limit is refused with 429: with the code
 /// `queue_full` while too many jobs have not ended, and with `submit_rate_exceeded` when jobs are submitted too fast.
-/// `Retry-After` has the time after which the request can be repeated. The limits are exact over all API processes. Each
-/// job of a batch counts. A request that is sent again with its `Idempotency-Key` does not count.
+/// `Retry-After` has the time after which the request can be repeated. The limits are exact over all API processes.
+/// Each job of a batch counts. A request that is sent again with its `Idempotency-Key` does not count.
 #[utoipa::path(tag = "admin", request_body(content = PutSubmitLimits, example = json!({"max_queued": 1000, "submit_rate": {"per_minute": 60, "burst": 20}})),
     params(("tenant_id" = TenantId, Path, description = "The tenant")),
     responses(
