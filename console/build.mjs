@@ -26,9 +26,13 @@ const shared = {
   target: "es2022",
   jsx: "automatic",
   jsxImportSource: "preact",
-  // The client is in another folder. Its packages may not be installed there.
-  nodePaths: [join(root, "node_modules")],
-  alias: { "#platform": join(root, "../clients/typescript/src/platform.browser.ts") },
+  // The client is in another folder. Its packages come from here, whether they are installed there or not, because the
+  // build must not depend on it.
+  alias: {
+    "#platform": join(root, "../clients/typescript/src/platform.browser.ts"),
+    "eventsource-parser": join(root, "node_modules/eventsource-parser"),
+    "openapi-fetch": join(root, "node_modules/openapi-fetch"),
+  },
   // The language modules of Prism use `global`.
   define: { global: "globalThis" },
   logLevel: "warning",
