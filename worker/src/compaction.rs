@@ -28,6 +28,8 @@ const MAX_SUMMARY_TOKENS: u32 = 4096;
 const SUMMARY_PART: u32 = 8;
 /// Bytes of the older part per token of the window. At 4 bytes per token, the older part fills half of the window.
 const RENDERED_BYTES: usize = 2;
+/// The number of times that a summary is requested, each time of half as much text, if the text exceeds the window.
+const SUMMARY_TRIES: usize = 3;
 
 const TASK: &str = "You keep the notes of a long piece of work. What has been said and done so far follows. Sum it up so \
                     that the work can go on from your notes alone: what the person wants, in their own words where \
@@ -129,31 +131,38 @@ async fn announce(ports: &LoopPorts<'_>, size: u64, window: u32) -> Result<(), L
     Ok(ports.log.commit(EventData::Log(line)).await?)
 }
 
-/// Asks the model for a summary. Returns `None` if there is no budget for one.
+/// Asks the model for a summary. Returns `None` if there is no budget for one, or if it cannot be made short enough.
 async fn summarise(
     ports: &LoopPorts<'_>,
     transcript: &Transcript,
     cut: Cut,
     window: u32,
 ) -> Result<Option<AssistantMessage>, LoopError> {
-    let older = render_as_text(transcript.before(cut), window as usize * RENDERED_BYTES);
-    let request = ModelRequest {
-        system: TASK,
-        tools: &[],
-        messages: &[ModelMessage::User(vec![Part::Text(older)])],
-        max_tokens: MAX_SUMMARY_TOKENS.min(window / SUMMARY_PART),
-        output_schema: None,
-    };
-    let question = Question {
-        request,
-        measured: None,
-        used: transcript.progress.usage,
-        urgency: Urgency::Optional,
-    };
-    match ask(ports, question).await? {
-        ModelAnswer::Reply(reply) => Ok(Some(reply)),
-        ModelAnswer::Unaffordable(_) => Ok(None),
+    let mut bytes = window as usize * RENDERED_BYTES;
+    for _ in 0..SUMMARY_TRIES {
+        let older = render_as_text(transcript.before(cut), bytes);
+        let request = ModelRequest {
+            system: TASK,
+            tools: &[],
+            messages: &[ModelMessage::User(vec![Part::Text(older)])],
+            max_tokens: MAX_SUMMARY_TOKENS.min(window / SUMMARY_PART),
+            output_schema: None,
+        };
+        let question = Question {
+            request,
+            measured: None,
+            used: transcript.progress.usage,
+            urgency: Urgency::Optional,
+        };
+        match ask(ports, question).await {
+            Ok(ModelAnswer::Reply(reply)) => return Ok(Some(reply)),
+            Ok(ModelAnswer::Unaffordable(_)) => return Ok(None),
+            // Digits and encoded data have fewer bytes per token.
+            Err(LoopError::Model(error)) if error.exceeds_context() => bytes /= 2,
+            Err(error) => return Err(error),
+        }
     }
+    Ok(None)
 }
 
 /// Writes the summary to the transcript and the log. An empty summary changes only the usage.

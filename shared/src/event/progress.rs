@@ -72,16 +72,23 @@ impl Progress {
         }
     }
 
+    /// Whether an output can be added: it has the path of another, or there are not too many.
+    pub fn has_room_for(&self, created: &AssetCreated) -> bool {
+        let mut outputs = self.outputs.iter();
+        self.outputs.len() < MAX_OUTPUTS || outputs.any(|output| output.path == created.path)
+    }
+
     /// Adds an output. An output with the same path is replaced. Returns `false` if there are too many outputs.
     pub fn add_output(&mut self, created: AssetCreated) -> bool {
-        let bytes = created.asset.size.unsigned_abs();
+        if !self.has_room_for(&created) {
+            return false;
+        }
+        self.output_bytes += created.asset.size.unsigned_abs();
         let mut outputs = self.outputs.iter();
         match outputs.position(|output| output.path == created.path) {
             Some(place) => self.outputs[place] = created,
-            None if self.outputs.len() < MAX_OUTPUTS => self.outputs.push(created),
-            None => return false,
+            None => self.outputs.push(created),
         }
-        self.output_bytes += bytes;
         true
     }
 

@@ -4,9 +4,9 @@ use serde_json::{Map, Value};
 
 use crate::surrogate;
 
-/// The maximum nesting of arguments. In a log they are nested some levels deeper, and a log with more than 127
+/// The maximum nesting of arguments and of results. In a log they are nested some levels deeper, and a log with more than 127
 /// levels cannot be read back.
-const MAX_DEPTH: usize = 100;
+pub const MAX_DEPTH: usize = 100;
 
 /// Parses arguments into the `input` and `malformed` of a call. `cut` means that the reply reached
 /// its cap within this call.
@@ -35,7 +35,8 @@ pub(super) fn parse(text: String, cut: bool) -> (Value, Option<String>) {
     }
 }
 
-fn is_deeper(value: &Value, levels: usize) -> bool {
+/// Whether a value is nested deeper than this.
+pub fn is_deeper(value: &Value, levels: usize) -> bool {
     let inner_is = |inner: &Value| levels == 0 || is_deeper(inner, levels - 1);
     match value {
         Value::Array(list) => levels == 0 || list.iter().any(inner_is),

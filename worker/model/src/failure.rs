@@ -18,10 +18,11 @@ const REVEALING_CHARS: usize = 8;
 const KEY_PREFIXES: [&str; 4] = ["sk-", "gsk_", "xai-", "AIza"];
 
 /// Phrases with which providers report that a request is larger than the context window.
-const CONTEXT_WORDS: [&str; 6] = [
+const CONTEXT_WORDS: [&str; 7] = [
     "prompt is too long",
     "input is too long",
     "maximum context length",
+    "exceed context limit",
     "context length exceeded",
     "exceeds the context window",
     "exceeds the available context size",

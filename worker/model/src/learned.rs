@@ -15,8 +15,12 @@ const CAP_WORDS: [&str; 4] = [
     "output tokens",
     "completion tokens",
 ];
+/// The statuses of refusals that are about the request. Others, such as 402, can be about the account.
+const REQUEST_STATUSES: [u16; 2] = [400, 422];
 /// Phrases before the size of the context window.
 const WINDOW_WORDS: [&str; 3] = ["context length is ", "tokens > ", "context size ("];
+/// The phrase before the prompt, the cap and the context window, as in `exceed context limit: 178959 + 64000 > 200000`.
+const SUM_WORDS: &str = "exceed context limit: ";
 /// Phrases after the size of the prompt.
 const PROMPT_WORDS: [&str; 3] = [" input tokens", " in the messages", " in the prompt"];
 
@@ -58,10 +62,10 @@ impl LearnedLimits {
 
     /// Learns from a refusal. If it is about the cap, returns the lower cap with which the request can be repeated.
     pub(crate) fn learn(&self, model: &str, error: &ModelError, asked: u32) -> Option<u32> {
-        let (ModelError::Refused { message, .. } | ModelError::ContextExceeded { message, .. }) =
-            error
-        else {
-            return None;
+        let message = match error {
+            ModelError::Refused { status, message } if REQUEST_STATUSES.contains(status) => message,
+            ModelError::ContextExceeded { message, .. } => message,
+            _ => return None,
         };
         let message = message.to_lowercase();
         if let Some(window) = window_in(&message) {
@@ -89,6 +93,9 @@ impl LearnedLimits {
 
 /// Returns the size of the context window that a message in lower case names.
 pub(crate) fn window_in(message: &str) -> Option<u32> {
+    if let Some((_, sum)) = message.split_once(SUM_WORDS) {
+        return numbers(sum).nth(2);
+    }
     let after = WINDOW_WORDS
         .iter()
         .find_map(|words| Some(message.split_once(words)?.1))?;
@@ -97,6 +104,9 @@ pub(crate) fn window_in(message: &str) -> Option<u32> {
 
 /// Returns the size of the prompt that a message names.
 fn prompt_in(message: &str) -> Option<u32> {
+    if let Some((_, sum)) = message.split_once(SUM_WORDS) {
+        return numbers(sum).next();
+    }
     let before = PROMPT_WORDS
         .iter()
         .find_map(|words| Some(message.split_once(words)?.0))?;
@@ -163,6 +173,39 @@ mod tests {
         let openai = "This model's maximum context length is 4097 tokens. However, you requested 16050 tokens (50 in the \
                       messages, 16000 in the completion).";
         assert_eq!(learned.learn("p/n", &refused(openai), 16_000), Some(4047));
+    }
+
+    #[test]
+    fn of_a_sum_that_exceeds_the_window_only_the_window_is_remembered() {
+        let message = |sum: &str| {
+            let end = "decrease input length or `max_tokens` and try again";
+            refused(&format!(
+                "input length and `max_tokens` exceed context limit: {sum}, {end}"
+            ))
+        };
+        for (sum, asked, left) in [
+            ("178959 + 64000 > 200000", 64_000, Some(21_041)),
+            ("90402 + 116650 > 200000", 116_650, Some(109_598)),
+            ("200001 + 16000 > 200000", 16_000, None),
+        ] {
+            let learned = LearnedLimits::default();
+            assert_eq!(learned.learn("p/m", &message(sum), asked), left, "{sum}");
+            assert_eq!(learned.cap("p/m", asked), asked, "{sum}");
+            assert_eq!(learned.context_window("p/m"), Some(200_000), "{sum}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_for_lack_of_credit_changes_nothing() {
+        let learned = LearnedLimits::default();
+        let refusal = ModelError::Refused {
+            status: 402,
+            message: "This request requires more credits, or fewer max_tokens. You requested up to 16000 tokens, but \
+                      can only afford 3919."
+                .to_owned(),
+        };
+        assert_eq!(learned.learn("p/m", &refusal, 16_000), None);
+        assert_eq!(learned.cap("p/m", 16_000), 16_000);
     }
 
     #[test]

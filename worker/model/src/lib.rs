@@ -1,7 +1,7 @@
 //! Model providers: one request, one stream of events.
 
 pub mod anthropic;
-mod arguments;
+pub mod arguments;
 mod call_id;
 mod failure;
 #[cfg(test)]

@@ -77,7 +77,8 @@ impl EventRedactor {
         else {
             return next;
         };
-        let mut parsed: JobResult = serde_json::from_str(&result).expect("it was one before");
+        let mut parsed: JobResult =
+            serde_json::from_str(&result).expect("results are not deeply nested");
         self.redactor.clean_result(&mut parsed);
         RunTransition::Finish {
             outcome,

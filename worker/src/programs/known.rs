@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use shared::skill::{Need, Program};
 use worker_sandbox::Sandbox;
 
-use super::installed;
+use super::try_installed;
 
 /// The maximum number of cached programs. Beyond it, the cache is cleared.
 const MAX_KNOWN: usize = 10_000;
@@ -34,13 +34,13 @@ impl KnownPrograms {
             unknown.copied().collect()
         };
         if !unknown.is_empty() {
-            let found = installed(unknown.iter().copied(), sandbox, home).await;
-            let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if known.len() > MAX_KNOWN {
-                known.clear();
+            match try_installed(&unknown, sandbox, home).await {
+                Ok(found) => self.add(&unknown, &found),
+                // The next job searches again.
+                Err(error) => {
+                    tracing::warn!(error = format!("{error:#}"), "cannot look for modules");
+                }
             }
-            let looked_for = unknown.into_iter();
-            known.extend(looked_for.map(|program| (program.clone(), found.contains(program))));
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let there = wanted.into_iter();
@@ -48,5 +48,14 @@ impl KnownPrograms {
             .filter(|program| known.get(*program) == Some(&true))
             .cloned()
             .collect()
+    }
+
+    fn add(&self, searched: &[&Program], found: &BTreeSet<Program>) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.len() > MAX_KNOWN {
+            known.clear();
+        }
+        let searched = searched.iter().copied();
+        known.extend(searched.map(|program| (program.clone(), found.contains(program))));
     }
 }

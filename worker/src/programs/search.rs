@@ -11,13 +11,15 @@ use shared::skill::Program;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::{installed, versions};
+use super::{try_installed, versions};
 use crate::worker_context::WorkerContext;
 
 /// The interval at which the worker searches for programs of uploaded skills.
 const INTERVAL: Duration = Duration::from_secs(1);
+/// The pause after a failed search.
+const RETRY_PAUSE: Duration = Duration::from_secs(10);
 /// The maximum number of programs per search, and the maximum length of a name. One command names all modules.
-const AT_ONCE: usize = 200;
+const AT_ONCE: usize = 100;
 const MAX_NAME_BYTES: usize = 100;
 /// The pause before a new worker asks programs for their versions, so that its first jobs are not delayed.
 const START_PAUSE: Duration = Duration::from_secs(15);
@@ -50,12 +52,12 @@ pub(crate) async fn search(context: Arc<WorkerContext>, worker: WorkerId, known:
                 }
                 Err(error) => {
                     warn(&error);
-                    sleep(INTERVAL).await;
+                    sleep(RETRY_PAUSE).await;
                 }
             },
             Ok(None) => sleep(INTERVAL).await,
             Err(error) => {
-                warn(&error);
+                warn(&error.into());
                 sleep(INTERVAL).await;
             }
         }
@@ -67,17 +69,17 @@ async fn look(
     worker: WorkerId,
     needs: &[String],
     known: &mut BTreeSet<String>,
-) -> db::Result<BTreeSet<Program>> {
+) -> anyhow::Result<BTreeSet<Program>> {
     let needs = needs.iter().map(|need| need.trim_end_matches('?'));
     let wanted = needs.flat_map(|need| need.split('|'));
     let unknown: BTreeSet<Program> = wanted
         .filter(|name| name.len() <= MAX_NAME_BYTES && !known.contains(*name))
         .filter_map(|name| Program::parse(name).ok())
         .collect();
-    let unknown = Vec::from_iter(unknown);
+    let unknown = Vec::from_iter(&unknown);
     let mut all = BTreeSet::new();
     for some in unknown.chunks(AT_ONCE) {
-        let found = installed(some, &context.sandbox, context.workspaces.path()).await;
+        let found = try_installed(some, &context.sandbox, context.workspaces.path()).await?;
         let names: Vec<_> = found.iter().map(Program::to_string).collect();
         if !names.is_empty() {
             db::worker::add_programs(&context.pool, worker, &names).await?;
@@ -95,11 +97,10 @@ async fn tell_versions(context: Arc<WorkerContext>, worker: WorkerId, programs: 
         .map(|(program, version)| (program.to_string(), version))
         .collect();
     if let Err(error) = db::worker::add_versions(&context.pool, worker, &found).await {
-        warn(&error);
+        warn(&error.into());
     }
 }
 
-fn warn(error: &db::Error) {
-    let error = error as &dyn std::error::Error;
-    tracing::warn!(error, "cannot look for programs");
+fn warn(error: &anyhow::Error) {
+    tracing::warn!(error = format!("{error:#}"), "cannot look for programs");
 }

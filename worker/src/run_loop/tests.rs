@@ -186,6 +186,28 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
 }
 
 #[tokio::test]
+async fn a_summary_of_too_much_text_is_requested_again_of_half_of_it() {
+    let mut nearly_full = message("then", &["b"], StopReason::EndTurn);
+    nearly_full.usage.input_tokens = 900;
+    let exceeded = ModelError::ContextExceeded {
+        window: None,
+        message: "prompt is too long".to_owned(),
+    };
+    let script = [
+        reply(&"first ".repeat(300), &["a"]),
+        Scripted::Reply(nearly_full),
+        Scripted::Error(exceeded),
+        reply("a summary", &[]),
+        reply("done", &[]),
+    ];
+    let mut scripted = ScriptedLoop::new(script);
+    scripted.context_window = Some(1_000);
+    assert_eq!(scripted.run().await.unwrap(), LoopStop::EndTurn);
+    assert!(scripted.logged().contains("conversation.compacted"));
+    assert_eq!(scripted.requests().len(), 5);
+}
+
+#[tokio::test]
 async fn images_leave_a_full_window_before_anything_that_was_said() {
     let mut scripted = ScriptedLoop::new([reply("done", &[])]);
     let image = Media {

@@ -182,11 +182,11 @@ impl ToolRunner<'_> {
             took,
         } = ran;
         if let Some(created) = done.created.take() {
-            if transcript.progress.add_output(created.clone()) {
-                self.context
-                    .events
-                    .append(EventData::AssetCreated(created))
-                    .await;
+            if transcript.progress.has_room_for(&created) {
+                let event = EventData::AssetCreated(created.clone());
+                self.context.events.append(event).await;
+                // Without an `await` in between: an attempt that ends here has the output and its event, or neither.
+                transcript.progress.add_output(created);
             } else {
                 self.discard(created.asset.id).await;
                 done = Done::error("there are too many outputs".to_owned());

@@ -20,7 +20,7 @@ use crate::look;
 use worker_model::image_scaling::MAX_FILE_BYTES;
 use worker_model::{Media, ToolSpec};
 
-use arguments::{Browse, Crawl, DomSearchArguments, Extract, Open, Screenshot};
+use arguments::{Browse, Crawl, DomSearchArguments, Extract, MAX_STEPS, Open, Screenshot};
 pub use kept::KeptBrowser;
 use process::BrowserReply;
 
@@ -189,36 +189,29 @@ fn screenshots(result: &Value) -> Vec<ReportedScreenshot> {
         })
     };
     let steps = result["steps"].as_array().into_iter().flatten();
-    std::iter::once(result)
-        .chain(steps)
-        .filter_map(made)
-        .collect()
+    let made = std::iter::once(result).chain(steps).filter_map(made);
+    made.take(MAX_STEPS).collect()
 }
 
 /// Returns the screenshots that can be shown: one alone, or several on a sheet with the numbers of their steps.
 async fn show(pictures: Vec<ReportedScreenshot>, call: &Call<'_>) -> Result<Vec<Media>, ToolError> {
     let workspace = call.context.workspace.clone();
-    let reading = blocking(move || {
-        let read = |picture: ReportedScreenshot| {
-            let (file, _) = workspace.open_file(&picture.path).ok()?;
-            let mut content = Vec::new();
-            file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
-            Some((picture, Bytes::from(content)))
+    let read = move |picture: ReportedScreenshot| {
+        let (file, _) = workspace.open_file(&picture.path).ok()?;
+        let mut content = Vec::new();
+        file.take(MAX_FILE_BYTES).read_to_end(&mut content).ok()?;
+        Some((picture, Bytes::from(content)))
+    };
+    let is_one = pictures.len() == 1;
+    let mut pictures = pictures.into_iter().filter_map(read);
+    let shown = if is_one {
+        let Some((picture, content)) = blocking(move || pictures.next()).await? else {
+            return Ok(Vec::new());
         };
-        pictures.into_iter().filter_map(read).collect::<Vec<_>>()
-    });
-    let mut read = reading.await?;
-    let shown = match read.len() {
-        0 => return Ok(Vec::new()),
-        1 => {
-            let (picture, content) = read.remove(0);
-            look::attached(&picture.path, content).await
-        }
-        _ => {
-            let pictures = read.into_iter();
-            let labelled = pictures.map(|(picture, content)| (picture.step, content));
-            look::attached_sheet("screenshots", labelled.collect()).await
-        }
+        look::attached(&picture.path, content).await
+    } else {
+        let labelled = pictures.map(|(picture, content)| (picture.step, content));
+        look::attached_sheet("screenshots", labelled).await
     };
     Ok(shown.ok().into_iter().collect())
 }

@@ -12,7 +12,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use image::imageops::FilterType;
 use schemars::{JsonSchema, schema_for};
 use serde::Deserialize;
 use shared::asset::{HEAD_BYTES, content_type_of};
@@ -225,9 +224,7 @@ fn measure(
         ));
     }
     for LabelledImage { image, .. } in &mut shown {
-        if image.width().max(image.height()) > max_edge {
-            *image = image.resize(max_edge, max_edge, FilterType::Triangle);
-        }
+        *image = sheet::shrunk(std::mem::take(image), max_edge);
     }
     Ok((facts.join("\n  "), shown))
 }

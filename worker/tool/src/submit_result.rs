@@ -4,6 +4,7 @@ use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
 use shared::schema::Schema;
 use worker_model::ToolSpec;
+use worker_model::arguments::{MAX_DEPTH, is_deeper};
 
 use crate::call::{Call, Done, Tool, ToolError};
 
@@ -101,8 +102,18 @@ impl Tool for SubmitResult {
     }
 }
 
-/// Checks a value. If it is a text that does not match, checks the JSON in it, because models sometimes encode twice.
+/// Checks a value, and its nesting.
 fn check(schema: &Schema, value: &Value) -> Result<Value, String> {
+    let result = matching(schema, value)?;
+    if is_deeper(&result, MAX_DEPTH) {
+        return Err(format!("- it is nested deeper than {MAX_DEPTH} levels"));
+    }
+    Ok(result)
+}
+
+/// Returns the value that matches. If it is a text that does not match, this is the JSON in it, because models sometimes
+/// encode twice.
+fn matching(schema: &Schema, value: &Value) -> Result<Value, String> {
     let faults = match schema.check(value) {
         Ok(()) => return Ok(value.clone()),
         Err(faults) => faults,
@@ -181,5 +192,20 @@ mod tests {
         }
         let prose = numbers.result_in_text("Here it is: [1]").unwrap_err();
         assert!(prose.contains("it is not JSON"), "{prose}");
+    }
+
+    #[test]
+    fn a_result_that_could_not_be_read_back_is_refused() {
+        let any = tool(json!({"type": "array"}));
+        let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(any.result_in_text(&nested(MAX_DEPTH)).is_ok());
+        let deeper = nested(MAX_DEPTH + 1);
+        for refused in [
+            any.result_in_text(&deeper),
+            any.result(&json!({"result": deeper})),
+        ] {
+            let fault = refused.unwrap_err();
+            assert!(fault.contains("nested deeper than 100 levels"), "{fault}");
+        }
     }
 }

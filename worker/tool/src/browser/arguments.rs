@@ -3,12 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// The maximum number of steps of a call.
+pub(super) const MAX_STEPS: usize = 30;
+
 /// Several steps.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Browse {
     /// The steps, in order.
-    #[schemars(length(min = 1, max = 30))]
+    #[schemars(length(min = 1, max = MAX_STEPS))]
     steps: Vec<BrowserStep>,
     /// Width of the window in pixels. Default: 1280.
     #[schemars(range(min = 200, max = 4000))]

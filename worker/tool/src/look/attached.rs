@@ -4,6 +4,7 @@ use bytes::Bytes;
 use worker_model::image_scaling::{NoPicture, Picture};
 use worker_model::{Media, shown_image};
 
+use super::SHEET_EDGE;
 use super::sheet::{self, LabelledImage};
 use super::strip;
 
@@ -16,14 +17,15 @@ pub(crate) async fn attached(name: &str, content: Bytes) -> Result<Media, NoPict
     Ok(media(name.to_owned(), picture.await?))
 }
 
-/// Returns several images on a contact sheet, each with its label.
+/// Returns several images on a contact sheet, each with its label. The images are read and scaled down one after the
+/// other, because all of them at full size could need gigabytes.
 pub(crate) async fn attached_sheet(
     name: &str,
-    images: Vec<(String, Bytes)>,
+    images: impl Iterator<Item = (String, Bytes)> + Send + 'static,
 ) -> Result<Media, NoPicture> {
     let picture = shown_image::work(move || {
-        let images = images.into_iter().map(|(label, content)| {
-            let image = shown_image::decode(content)?;
+        let images = images.map(|(label, content)| {
+            let image = sheet::shrunk(shown_image::decode(content)?, SHEET_EDGE);
             Ok(LabelledImage { label, image })
         });
         sheet::picture(&images.collect::<Result<Vec<_>, NoPicture>>()?)

@@ -38,6 +38,14 @@ pub(super) fn picture(images: &[LabelledImage]) -> Result<Picture, NoPicture> {
     }
 }
 
+/// Returns a picture whose longer edge has at most `max_edge` pixels.
+pub(super) fn shrunk(image: DynamicImage, max_edge: u32) -> DynamicImage {
+    if image.width().max(image.height()) <= max_edge {
+        return image;
+    }
+    image.resize(max_edge, max_edge, imageops::FilterType::Triangle)
+}
+
 /// Arranges pictures in rows on a sheet, as large as possible.
 fn compose(images: &[LabelledImage]) -> DynamicImage {
     let width = images.iter().map(|it| it.image.width()).max().unwrap_or(1);

@@ -8,8 +8,9 @@ use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat, openat2, readlinkat
 
 use super::{BENEATH, Workspace};
 
-/// The maximum number of entries in a survey. Further entries are left out.
+/// The maximum number of entries in a survey, and of bytes of all their paths. Further entries are left out.
 const MAX_ENTRIES: usize = 50_000;
+const MAX_PATH_BYTES: usize = 16 * 1024 * 1024;
 /// The maximum size of a file, and of all files together, that are kept for another worker.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
 const MAX_TOTAL_BYTES: u64 = 1024 * 1024 * 1024;
@@ -109,7 +110,7 @@ impl Workspace {
         if !self.exists() {
             return Ok(survey);
         }
-        let mut bytes = 0;
+        let (mut bytes, mut path_bytes) = (0, 0);
         let mut directories = vec![String::new()];
         while let Some(path) = directories.pop() {
             let Ok(directory) = self.open_directory(&path) else {
@@ -118,23 +119,21 @@ impl Workspace {
             };
             for entry in Dir::read_from(&directory)? {
                 let entry = entry?;
-                let Ok(name) = entry.file_name().to_str() else {
-                    survey
-                        .left_out
-                        .push(join(&path, &entry.file_name().to_string_lossy()));
-                    continue;
-                };
-                if [".", ".."].contains(&name)
-                    || CACHES.contains(&name)
-                    || CREDENTIALS.contains(&name)
-                {
+                let name = entry.file_name().to_str();
+                if name.is_ok_and(is_ignored) {
                     continue;
                 }
-                let path = join(&path, name);
-                if survey.found.len() == MAX_ENTRIES {
+                let path = join(&path, &entry.file_name().to_string_lossy());
+                path_bytes += path.len();
+                let count = survey.found.len() + survey.left_out.len();
+                if count >= MAX_ENTRIES || path_bytes > MAX_PATH_BYTES {
                     survey.left_out.push(path);
                     return Ok(survey);
                 }
+                let Ok(name) = name else {
+                    survey.left_out.push(path);
+                    continue;
+                };
                 match look(&directory, name, &mut bytes) {
                     Some(kind) => {
                         if matches!(kind, SurveyEntryKind::Directory { .. }) {
@@ -154,6 +153,10 @@ impl Workspace {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         Ok(openat2(self.directory()?, path, flags, Mode::empty(), BENEATH)?.into())
     }
+}
+
+fn is_ignored(name: &str) -> bool {
+    [".", ".."].contains(&name) || CACHES.contains(&name) || CREDENTIALS.contains(&name)
 }
 
 /// Returns the kind of an entry, or `None` if it cannot be kept.
@@ -189,5 +192,28 @@ fn join(path: &str, name: &str) -> String {
         name.to_owned()
     } else {
         format!("{path}/{name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn entries_that_cannot_be_kept_count_towards_the_limit() {
+        let home = tempfile::tempdir().unwrap();
+        let workspace = Workspace::new(home.path().join("job"), None);
+        let root = workspace.job_directory().host_paths().0;
+        workspace.create_directory("folder", 0o755).unwrap();
+        for number in 0..MAX_ENTRIES + 10 {
+            let name = [number.to_string().as_bytes(), b"\xff"].concat();
+            File::create(Path::new(&root).join(OsStr::from_bytes(&name))).unwrap();
+        }
+        let survey = workspace.survey().unwrap();
+        assert_eq!(survey.found.len() + survey.left_out.len(), MAX_ENTRIES + 1);
     }
 }
