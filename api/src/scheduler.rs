@@ -8,6 +8,7 @@ mod plan;
 use std::sync::Arc;
 use std::time::Duration;
 
+use chrono::TimeDelta;
 use futures_util::{StreamExt, stream};
 use serde_json::value::RawValue;
 use shared::asset::AssetStore;
@@ -121,11 +122,10 @@ impl Scheduler {
             webhook_targets,
         } = &*self.settings;
         let request = read_request(&run.job)?;
-        if run.overlap == Overlap::CancelRunning {
-            for job in db::schedule_run::list_open_jobs(pool, run.schedule).await? {
-                cancel_unfinished(pool, metrics, run.tenant, job).await?;
-            }
-        }
+        let earlier = match run.overlap {
+            Overlap::CancelRunning => db::schedule_run::list_open_jobs(pool, run.schedule).await?,
+            _ => Vec::new(),
+        };
         let caller = Caller::of_schedule(run);
         let submitter = Submitter {
             caller: &caller,
@@ -141,6 +141,15 @@ impl Scheduler {
             scheduled_for: Some(run.scheduled_for),
         };
         let started = submitter.start_run(start, request).await?;
+        if started.is_ok() {
+            // Only now, because a run that is refused must not end the job of the run before it.
+            for job in earlier {
+                if let Err(error) = cancel_unfinished(pool, metrics, run.tenant, job).await {
+                    let error = &error as &dyn std::error::Error;
+                    tracing::warn!(%job, error, "cannot cancel the job of an earlier run");
+                }
+            }
+        }
         Ok(started.map(drop))
     }
 
@@ -194,8 +203,9 @@ fn plan_of(schedule: &StoredSchedule, now: plan::Instant) -> plan::Plan {
         Err(error) => {
             let error = &error as &dyn std::error::Error;
             let schedule = schedule.id;
-            tracing::error!(%schedule, error, "this release cannot read the times of a schedule; the schedule has no next time");
-            (Vec::new(), None)
+            tracing::error!(%schedule, error, "this release cannot read the times of a schedule; trying again in a minute");
+            // Another release may read them.
+            (Vec::new(), Some(now + TimeDelta::minutes(1)))
         }
     }
 }

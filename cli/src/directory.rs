@@ -1,7 +1,7 @@
 //! Paths on this machine (XDG Base Directory Specification; system directories for root).
 
-use std::fs::{self, Permissions};
-use std::io;
+use std::fs::{self, File, Permissions};
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -121,11 +121,20 @@ pub(crate) fn warn_if_writable(path: &Path) {
     }
 }
 
-/// Atomically writes a file that only this user can read.
+/// Atomically and durably writes a file that only this user can read.
 pub(crate) fn write_private(path: &Path, text: &str) -> anyhow::Result<()> {
-    let side = path.with_extension("new");
-    fs::write(&side, "")
-        .and_then(|()| fs::set_permissions(&side, Permissions::from_mode(0o600)))?;
-    fs::write(&side, text)?;
-    fs::rename(&side, path).with_context(|| format!("cannot write {}", path.display()))
+    let write = || {
+        let side = path.with_extension("new");
+        let mut file = File::create(&side)?;
+        file.set_permissions(Permissions::from_mode(0o600))?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&side, path)?;
+        // Secrets that were encrypted with a key must not outlive it after a power failure.
+        match path.parent() {
+            Some(folder) => File::open(folder)?.sync_all(),
+            None => Ok(()),
+        }
+    };
+    write().with_context(|| format!("cannot write {}", path.display()))
 }

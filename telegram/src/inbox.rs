@@ -1,6 +1,6 @@
 //! The handling of updates: access, commands, reasons for denials, and new jobs.
 
-use skillet_client::Error;
+use skillet_client::{Error, ServiceError};
 
 use crate::access::PairingResult;
 use crate::adapter::Adapter;
@@ -46,10 +46,7 @@ pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(),
     let answer = answer(adapter, group, first, user, command).await;
     let text = match answer {
         Ok(text) => text,
-        // The user can correct a request that the service refuses.
-        Err(TelegramError::Service(Error::Service(refusal)))
-            if matches!(refusal.status, 400 | 404 | 409 | 413 | 422) =>
-        {
+        Err(TelegramError::Service(Error::Service(refusal))) if is_for_user(&refusal) => {
             Some(RichText::plain(format!("❌ {refusal}")))
         }
         Err(error) => return Err(error),
@@ -58,6 +55,12 @@ pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(),
         Some(text) => reply(adapter, first, text).await,
         None => Ok(()),
     }
+}
+
+/// Whether the user has to know of a refusal: they can correct the request, or it could be repeated only much later.
+fn is_for_user(refusal: &ServiceError) -> bool {
+    matches!(refusal.status, 400 | 404 | 409 | 413 | 422)
+        || matches!(refusal.code(), Some("budget_exceeded" | "queue_full"))
 }
 
 /// Handles a message, and returns the text of the answer.

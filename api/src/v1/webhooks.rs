@@ -36,6 +36,14 @@ use view::WebhookView;
 
 type WebhookPage = Page<WebhookView>;
 
+/// Wakes the dispatchers. An error is only logged, because they also look for deliveries every few seconds.
+async fn notify(pool: &Pool) {
+    if let Err(error) = db::webhook_delivery::notify(pool).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(error, "cannot notify the dispatchers of webhooks");
+    }
+}
+
 /// Query parameters for a list of webhooks.
 #[derive(Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]

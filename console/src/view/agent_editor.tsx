@@ -136,7 +136,9 @@ export function AgentEditor({ agent }: { agent: Agent | null }) {
 
 /** Returns the settings of an agent. Omitted settings have their defaults. */
 export function settingsOf({ name: _, version: __, created_at: ___, updated_at: ____, ...settings }: Agent): Settings {
-  return withoutEmpty(settings) as Settings;
+  // Without tools, an agent would have the default ones. A schema means something else without its empty parts.
+  const { tools, output_schema, ...others } = settings;
+  return { ...withoutEmpty(others), tools, ...(output_schema && { output_schema }) } as Settings;
 }
 
 /** Removes nulls and empty texts, and objects and lists that are then empty. */

@@ -173,21 +173,29 @@ pub async fn use_as_inputs(
     ids: &[AssetId],
 ) -> sqlx::Result<Vec<(AssetId, String)>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    // Rows are locked in the same order everywhere, to avoid deadlocks. An asset that is being deleted is not found.
+    // Rows are locked in the same order everywhere, to avoid deadlocks. An asset that is being deleted is not found. The
+    // condition on `used_at` is not part of the statement with the lock: after a wait for the same use by another
+    // request, it would be false, and the asset would be missing.
     let rows = sqlx::query!(
         r#"with stale as materialized (
                select id from asset
                where tenant_id = $1 and id = any($2) and visible and used_at < now() - interval '10 minutes'
-               order by id
-               for update
+           ),
+           held as materialized (
+               select asset.id
+               from asset
+               join stale on stale.id = asset.id
+               where asset.visible
+               order by asset.id
+               for update of asset
            ),
            used as (
-               update asset set used_at = now() from stale where asset.id = stale.id returning asset.id
+               update asset set used_at = now() from held where asset.id = held.id
            )
            select id, content_type
            from asset
            where tenant_id = $1 and id = any($2) and visible
-             and (used_at >= now() - interval '10 minutes' or id in (select id from used))"#,
+             and (used_at >= now() - interval '10 minutes' or id in (select id from held))"#,
         tenant.0,
         &ids,
     )

@@ -68,6 +68,15 @@ impl StoredSchedule {
 }
 
 impl ScheduleSettings {
+    /// Whether a schedule with these settings has the same times as one with the others.
+    pub fn has_times_of(&self, others: &Self) -> bool {
+        self.cron == others.cron
+            && self.time_zone == others.time_zone
+            && self.interval_seconds == others.interval_seconds
+            && (self.starts_at, self.ends_at) == (others.starts_at, others.ends_at)
+            && self.paused == others.paused
+    }
+
     /// Returns the times at which a schedule with these settings runs, if it was created at `created_at`.
     pub fn timing(&self, created_at: DateTime<Utc>) -> Result<ScheduleTiming, RecurrenceError> {
         let recurrence = match (&self.cron, self.interval_seconds) {

@@ -47,16 +47,22 @@ pub async fn rotate(
     db: &mut Connection,
     secret: &SealedWebhookSecret,
 ) -> sqlx::Result<Option<DateTime<Utc>>> {
-    let expires_at = sqlx::query_scalar!(
-        r#"update webhook_secret set expires_at = now() + interval '24 hours'
-           where tenant_id = $1 and webhook_id is not distinct from $2 and expires_at is null
-           returning expires_at as "expires_at!""#,
-        secret.tenant.0,
-        secret.webhook.map(|id| id.0),
+    // Of two rotations, the second must see the secret of the first.
+    sqlx::query!(
+        "select pg_advisory_xact_lock(hashtextextended('webhook secret of ' || $1::text, 0))",
+        secret
+            .webhook
+            .map_or(secret.tenant.0, |id| id.0)
+            .to_string(),
     )
-    .fetch_optional(&mut *db)
+    .execute(&mut *db)
     .await?;
-    insert(&mut *db, secret).await?;
+    let mut expires_at = expire_current(&mut *db, secret).await?;
+    if !insert(&mut *db, secret).await? {
+        // The first secret was created in the meantime.
+        expires_at = expire_current(&mut *db, secret).await?;
+        insert(&mut *db, secret).await?;
+    }
     sqlx::query!(
         "delete from webhook_secret
          where id in (
@@ -72,6 +78,22 @@ pub async fn rotate(
     .execute(db)
     .await?;
     Ok(expires_at)
+}
+
+/// Sets the time at which the current secret expires, if there is one, and returns it.
+async fn expire_current(
+    db: &mut Connection,
+    secret: &SealedWebhookSecret,
+) -> sqlx::Result<Option<DateTime<Utc>>> {
+    sqlx::query_scalar!(
+        r#"update webhook_secret set expires_at = now() + interval '24 hours'
+           where tenant_id = $1 and webhook_id is not distinct from $2 and expires_at is null
+           returning expires_at as "expires_at!""#,
+        secret.tenant.0,
+        secret.webhook.map(|id| id.0),
+    )
+    .fetch_optional(db)
+    .await
 }
 
 /// Selects encrypted secrets. `$rest` is the rest of the statement.

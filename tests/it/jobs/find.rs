@@ -110,6 +110,14 @@ async fn jobs_are_found_by_what_their_client_knows() {
         ),
         ("metadata.order=4711&status=cancelled".to_owned(), vec![]),
         (format!("created_after={at}"), vec![&three, &two]),
+        (
+            "created_after=1970-01-01T00:00:00Z".to_owned(),
+            vec![&three, &two, &one],
+        ),
+        (
+            "created_after=0001-01-01T00:00:00Z".to_owned(),
+            vec![&three, &two, &one],
+        ),
         (format!("created_before={at}"), vec![&one]),
     ];
     for (query, expected) in cases {

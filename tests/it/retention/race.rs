@@ -9,6 +9,10 @@ use uuid::Uuid;
 use super::age;
 use crate::support::{Service, bash, until};
 
+/// Whether a request waits for a file.
+const WAITS: &str = "select exists (select from pg_stat_activity
+    where datname = current_database() and wait_event_type = 'Lock' and query like '%stale%')";
+
 #[tokio::test]
 async fn a_file_is_either_taken_by_a_new_job_or_removed() {
     let service = Service::with_maker().await;
@@ -46,10 +50,28 @@ async fn a_file_is_either_taken_by_a_new_job_or_removed() {
         let pool = pool.clone();
         tokio::spawn(async move { db::asset::use_as_inputs(&pool, tenant, &[second_asset]).await })
     };
-    let waits = "select exists (select from pg_stat_activity
-                 where datname = current_database() and wait_event_type = 'Lock' and query like '%stale%')";
-    until(async || sqlx::query_scalar(waits).fetch_one(pool).await.unwrap()).await;
+    until(async || sqlx::query_scalar(WAITS).fetch_one(pool).await.unwrap()).await;
     db::job::delete(&mut transaction, &[second]).await.unwrap();
     transaction.commit().await.unwrap();
     assert_eq!(taker.await.unwrap().unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_file_that_two_requests_use_at_once_is_found_by_both() {
+    let service = Service::without_worker().await;
+    let asset = service.upload("a.txt", "a").await;
+    let asset = asset["id"].as_str().unwrap().parse::<AssetId>().unwrap();
+    let pool = &service.pool;
+    let age = "update asset set used_at = now() - interval '1 hour' returning tenant_id";
+    let tenant = TenantId(sqlx::query_scalar(age).fetch_one(pool).await.unwrap());
+    let mut transaction = pool.begin().await.unwrap();
+    let first = db::asset::use_as_inputs(&mut *transaction, tenant, &[asset]).await;
+    assert_eq!(first.unwrap().len(), 1);
+    let second = {
+        let pool = pool.clone();
+        tokio::spawn(async move { db::asset::use_as_inputs(&pool, tenant, &[asset]).await })
+    };
+    until(async || sqlx::query_scalar(WAITS).fetch_one(pool).await.unwrap()).await;
+    transaction.commit().await.unwrap();
+    assert_eq!(second.await.unwrap().unwrap().len(), 1);
 }

@@ -112,10 +112,9 @@ async fn a_run_that_comes_while_a_job_has_not_ended_is_skipped_waits_or_cancels_
     assert_eq!(states(&skipped), ["started", "overlap"]);
     let replaced = settled(&service, &paths[2], 2).await;
     assert_eq!(states(&replaced), ["started", "started"]);
-    assert_eq!(
-        [&replaced[0]["job_status"], &replaced[1]["job_status"]],
-        ["cancelled", "queued"]
-    );
+    // The job of the earlier run is cancelled after the new one has started.
+    until(async || runs(&service, &paths[2]).await[0]["job_status"] == "cancelled").await;
+    assert_eq!(replaced[1]["job_status"], "queued");
     let waiting = runs(&service, &paths[1]).await;
     assert_eq!(states(&waiting), ["started", "pending"]);
     let job = waiting[0]["job_id"].as_str().unwrap();
@@ -124,6 +123,26 @@ async fn a_run_that_comes_while_a_job_has_not_ended_is_skipped_waits_or_cancels_
         .await;
     let went_on = settled(&service, &paths[1], 2).await;
     assert_eq!(states(&went_on), ["started", "started"]);
+}
+
+#[tokio::test]
+async fn a_run_that_cannot_start_does_not_cancel_the_job_before_it() {
+    let service = Service::start().await;
+    pause_queue(&service).await;
+    let agent = json!({"soul": "I run.", "tools": ["shell.exec"]});
+    let put = service.request(Method::PUT, "/v1/agents/gone").json(&agent);
+    assert_eq!(put.send().await.unwrap().status(), 201);
+    let job = json!({"agent": "gone", "model": "script/bash", "prompt": bash("true")});
+    let fields = json!({"job": job, "overlap": "cancel_running"});
+    let path = create(&service, &hourly_with("replacing", fields)).await;
+    pass_hours(&service, 1.0).await;
+    settled(&service, &path, 1).await;
+    let deleted = service.request(Method::DELETE, "/v1/agents/gone").send();
+    assert_eq!(deleted.await.unwrap().status(), 204);
+    pass_hours(&service, 1.0).await;
+    let runs = settled(&service, &path, 2).await;
+    assert_eq!(states(&runs), ["started", "failed"]);
+    assert_eq!(runs[0]["job_status"], "queued");
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::{create, hourly, hourly_with};
+use super::{count, create, hourly, hourly_with};
 use crate::support::{Service, send};
 
 #[tokio::test]
@@ -76,6 +76,22 @@ async fn schedules_are_listed_page_by_page_and_removed() {
     assert_eq!(delete().await.unwrap().status(), 204);
     assert_eq!(delete().await.unwrap().status(), 404);
     assert_eq!(service.get(&paths[0]).await.0, 404);
+}
+
+#[tokio::test]
+async fn a_change_that_repeats_the_settings_skips_no_time_that_is_due() {
+    let service = Service::without_worker().await;
+    let daily = json!({"cron": "0 9 * * *", "interval_seconds": null});
+    let path = create(&service, &hourly_with("a", daily)).await;
+    let due = "update schedule set next_at = now() - interval '5 minutes'";
+    sqlx::query(due).execute(&service.pool).await.unwrap();
+    let is_due = "select count(*) from schedule where next_at < now()";
+    let same = json!({"cron": "0 9 * * *", "paused": false, "catch_up": "one"});
+    assert_eq!(service.patch(&path, &same).await.0, 200);
+    assert_eq!(count(&service, is_due).await, 1);
+    let later = json!({"cron": "0 10 * * *"});
+    assert_eq!(service.patch(&path, &later).await.0, 200);
+    assert_eq!(count(&service, is_due).await, 0);
 }
 
 #[tokio::test]

@@ -1,10 +1,11 @@
 //! Jobs from messages: input files, and output texts and files.
 
+use reqwest::Method;
 use serde_json::json;
 use tests::bot_server::ShownMessage;
 
 use super::chat_bot::{ChatBot, PIXEL, ann, is_done, making, texts};
-use crate::support::{bash, until};
+use crate::support::{bash, send, until};
 
 #[tokio::test]
 async fn a_file_goes_in_and_a_chart_comes_out() {
@@ -123,6 +124,22 @@ async fn what_is_too_large_or_no_file_is_refused_in_words() {
     let refusal = "I read text, photos, documents, voice messages, audio and video.";
     bot.telegram.wait_for(7, |it| it.text == refusal).await;
     assert!(bot.jobs(7).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_refusal_by_the_budget_is_answered_and_blocks_nobody() {
+    let bot = ChatBot::start().await;
+    let (_, tenants) = bot.service.get("/v1/tenants").await;
+    let tenant = tenants["data"][0]["id"].as_str().unwrap();
+    let path = format!("/v1/tenants/{tenant}/budget");
+    let put = bot.service.request(Method::PUT, &path);
+    let (status, answer) = send(put.json(&json!({"max_total_tokens": 0}))).await;
+    assert_eq!(status, 200, "{answer:#}");
+    bot.telegram.write(ann(7).says("Go."));
+    let refused = |it: &ShownMessage| it.text.starts_with('❌');
+    bot.telegram.wait_for(7, refused).await;
+    bot.telegram.write(ann(8).says("/help"));
+    bot.telegram.wait_for(8, |_| true).await;
 }
 
 #[tokio::test]

@@ -56,3 +56,16 @@ async fn the_default_secret_is_made_once_and_rotated() {
     let anonymous = service.anonymous(Method::GET, path).send().await.unwrap();
     assert_eq!(anonymous.status(), 401);
 }
+
+#[tokio::test]
+async fn each_of_several_rotations_at_once_stores_its_secret() {
+    let service = start().await;
+    let path = "/v1/webhooks/default-secret/rotate";
+    let rotate = async || {
+        let (status, rotated) = service.post(path, &Value::Null).await;
+        assert_eq!(status, 200, "{rotated:#}");
+    };
+    tokio::join!(rotate(), rotate(), rotate(), rotate());
+    let stored = sqlx::query_scalar::<_, i64>("select count(*) from webhook_secret");
+    assert_eq!(stored.fetch_one(&service.pool).await.unwrap(), 4);
+}

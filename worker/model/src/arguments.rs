@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::surrogate;
 
-/// The maximum nesting of arguments and of results. In a log they are nested some levels deeper, and a log with more than 127
-/// levels cannot be read back.
+/// The maximum nesting of arguments and of results. In a log they are nested some levels deeper, and a log with more
+/// than 127 levels cannot be read back.
 pub const MAX_DEPTH: usize = 100;
 
 /// Parses arguments into the `input` and `malformed` of a call. `cut` means that the reply reached

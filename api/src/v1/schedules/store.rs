@@ -143,6 +143,8 @@ pub(crate) async fn update_schedule(
     if !errors.is_empty() {
         return Err(ApiError::Invalid(errors));
     }
+    // A request that repeats the settings must not skip a time that is due.
+    let timing = timing.filter(|_| !settings.has_times_of(&read.settings));
     let next_at = timing.map(|timing| timing.next_after(now).filter(|_| !settings.paused));
     let mut transaction = pool.begin().await?;
     let put = db::schedule::update(&mut transaction, &read, &settings, next_at).await?;

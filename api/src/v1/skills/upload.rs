@@ -17,6 +17,7 @@ use shared::skill::{FilesError, FilesRefusal, MAX_PACKED_BYTES, Skill, Unreadabl
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
+use super::release_versions;
 use super::view::SkillView;
 use crate::auth::Caller;
 use crate::form::{FileForm, Form, malformed, no_file};
@@ -98,8 +99,15 @@ pub(crate) async fn upload_skill(
         content_type: "application/x-tar",
     };
     let files = db::asset::store(&pool, &assets, upload.seal().await?, files).await?;
+    let workers = db::worker::list(&**pool).await?;
     let put = put(&pool, caller.tenant, &skill, &document, &files.sha256).await;
-    db::asset::discard(&pool, &assets, &[files.id]).await?;
+    if let Err(error) = db::asset::discard(&pool, &assets, &[files.id]).await {
+        let error = &error as &dyn std::error::Error;
+        tracing::warn!(
+            error,
+            "cannot delete an uploaded archive; maintenance will retry"
+        );
+    }
     let put = put?;
     let (mut answer, stored) = match put {
         SkillPut::Created(stored) => (HttpResponse::Created(), stored),
@@ -107,9 +115,7 @@ pub(crate) async fn upload_skill(
         SkillPut::TooMany => return Err(too_many()),
     };
     // The previous version is deleted if it was only kept because it was the newest.
-    let name = Some((caller.tenant, &*stored.name));
-    db::skill::release(&pool, &assets, name).await?;
-    let workers = db::worker::list(&**pool).await?;
+    release_versions(&pool, &assets, caller.tenant, &stored.name).await;
     Ok(answer
         .insert_header((LOCATION, format!("/v1/skills/{}", stored.name)))
         .json(SkillView::uploaded(&stored, &skill, &workers)))

@@ -9,7 +9,7 @@ use shared::id::{DeliveryId, TenantId, WebhookId};
 use shared::webhook::{Delivery, DeliveryStatus};
 use utoipa::IntoParams;
 
-use super::{check_enabled, find};
+use super::{check_enabled, find, notify};
 use crate::auth::Caller;
 use crate::cursor::{self, Page};
 use crate::problem::{ApiError, Problem};
@@ -109,6 +109,6 @@ pub(crate) async fn start_again(
     transaction.commit().await?;
     // Read before the notification, because a dispatcher may start the attempt immediately.
     let due = delivery::get(pool, tenant, owner, id).await?;
-    delivery::notify(pool).await?;
+    notify(pool).await;
     due.ok_or_else(not_found)
 }

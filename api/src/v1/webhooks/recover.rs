@@ -9,7 +9,7 @@ use shared::db::webhook_delivery as delivery;
 use shared::id::WebhookId;
 use utoipa::ToSchema;
 
-use super::{check_enabled, find};
+use super::{check_enabled, find, notify};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::problem::{ApiError, Problem};
@@ -63,7 +63,7 @@ pub(crate) async fn recover_webhook(
         let mut transaction = pool.begin().await?;
         let batch = delivery::recover(&mut transaction, webhook.id, since, last).await?;
         transaction.commit().await?;
-        delivery::notify(&**pool).await?;
+        notify(&pool).await;
         recovered += batch.len() as u64;
         last = batch.into_iter().max();
         if last.is_none() {

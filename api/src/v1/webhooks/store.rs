@@ -7,9 +7,9 @@ use shared::db::webhook::MAX_WEBHOOKS;
 use shared::db::{self, Pool};
 use shared::id::WebhookId;
 
-use super::find;
 use super::request::{CreateWebhook, NewWebhookStatus, UpdateWebhook};
 use super::view::{CreatedWebhook, WebhookView};
+use super::{find, notify};
 use crate::auth::Caller;
 use crate::body::Json;
 use crate::problem::{ApiError, ErrorCode, Problem};
@@ -120,7 +120,7 @@ pub(crate) async fn update_webhook(
     }
     transaction.commit().await?;
     if status == Some(NewWebhookStatus::Active) {
-        db::webhook_delivery::notify(&**pool).await?;
+        notify(&pool).await;
     }
     let stored = find(&pool, caller.tenant, *webhook).await?;
     Ok(JsonResponse(stored.into()))

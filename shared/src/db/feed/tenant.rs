@@ -127,13 +127,15 @@ pub async fn touch(db: impl PgExecutor<'_>, tenants: &[TenantId]) -> sqlx::Resul
 
 /// Removes tenants from the feed that were not used for 30 days and have no webhook.
 pub async fn clear_unused(db: &Pool) -> sqlx::Result<()> {
+    // In one transaction, so that a tenant that enables its feed in the meantime waits for both statements.
+    let mut transaction = db.begin().await?;
     let unused = sqlx::query_scalar!(
         "delete from feed_tenant
          where used_at < now() - interval '30 days'
            and not exists (select from webhook where webhook.tenant_id = feed_tenant.tenant_id)
          returning tenant_id"
     )
-    .fetch_all(db)
+    .fetch_all(&mut *transaction)
     .await?;
     if unused.is_empty() {
         return Ok(());
@@ -145,7 +147,7 @@ pub async fn clear_unused(db: &Pool) -> sqlx::Result<()> {
          )",
         &unused,
     )
-    .execute(db)
+    .execute(&mut *transaction)
     .await?;
-    Ok(())
+    transaction.commit().await
 }

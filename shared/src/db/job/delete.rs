@@ -1,13 +1,12 @@
 //! Deletion of finished jobs.
 
 use chrono::{DateTime, Utc};
-use futures_util::TryStreamExt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use sqlx::PgExecutor;
 use sqlx::types::Json;
+use uuid::Uuid;
 
-use super::super::{Connection, usage};
+use super::super::{Connection, Pool, usage};
 use crate::id::{AssetId, JobId, TenantId};
 use crate::stored::read_or_else;
 
@@ -136,25 +135,29 @@ pub async fn delete(db: &mut Connection, jobs: &[JobId]) -> sqlx::Result<Vec<Str
 }
 
 /// Lists the inputs of unfinished jobs from before `cutoff`.
-pub async fn list_old_inputs(
-    db: impl PgExecutor<'_>,
-    cutoff: DateTime<Utc>,
-) -> sqlx::Result<Vec<AssetId>> {
-    let mut rows = sqlx::query!(
-        r#"select job.id, job.request as "request: Json<Box<RawValue>>"
-           from run
-           join job on job.id = run.job_id
-           where run.job_id < first_job_id($1::timestamptz + interval '1 day')"#,
-        cutoff,
-    )
-    .fetch(db);
+pub async fn list_old_inputs(db: &Pool, cutoff: DateTime<Utc>) -> sqlx::Result<Vec<AssetId>> {
     let mut assets = Vec::new();
-    // Rows are read one at a time, because a request may be large. The JSON is parsed here, because `->` fails for all
-    // rows if a text in one of them has a NUL.
-    while let Some(row) = rows.try_next().await? {
-        let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
-        let ids = begins.inputs.iter().filter_map(|input| input.id);
-        assets.extend(ids);
+    let mut last = Some(Uuid::nil());
+    while let Some(after) = last {
+        // In pages, because a request may be large.
+        let rows = sqlx::query!(
+            r#"select job.id, job.request as "request: Json<Box<RawValue>>"
+               from run
+               join job on job.id = run.job_id
+               where run.job_id > $2 and run.job_id < first_job_id($1::timestamptz + interval '1 day')
+               order by run.job_id
+               limit 100"#,
+            cutoff,
+            after,
+        )
+        .fetch_all(db)
+        .await?;
+        last = rows.last().map(|row| row.id);
+        // The JSON is parsed here, because `->` fails for all rows if a text in one of them has a NUL.
+        for row in rows {
+            let begins = read_or_else("the job's inputs", row.id, &row.request, Begins::default);
+            assets.extend(begins.inputs.iter().filter_map(|input| input.id));
+        }
     }
     Ok(assets)
 }

@@ -74,7 +74,7 @@ macro_rules! filtered {
                   and ($3::text is null or job.agent = $3)
                   and ($4::uuid is null or job.conversation_id = $4)
                   and ($5::text is null or job.external_id = $5)
-                  and ($6::timestamptz is null or job.created_at >= $6 and job.id >= first_job_id($6 - interval '1 day'))
+                  and ($6::timestamptz is null or job.created_at >= $6 and job.id >= first_job_id(greatest($6 - interval '1 day', 'epoch')))
                   and ($7::timestamptz is null or job.created_at < $7 and job.id < first_job_id($7 + interval '1 day'))
                   and ($8::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($8::jsonb[]))
                   and ($9::text[] is null or job.metadata::text <> '{}' and job.metadata::jsonb @> any($9::jsonb[]))

@@ -1,9 +1,8 @@
 //! Webhooks of individual jobs. Job webhooks of a tenant with the same origin share one row and its limits.
 
-use sqlx::PgExecutor;
 use uuid::Uuid;
 
-use crate::db::Connection;
+use crate::db::{Connection, Pool};
 use crate::id::{JobId, TenantId, WebhookId};
 use crate::webhook::JobWebhook;
 
@@ -74,13 +73,25 @@ async fn get_or_insert(db: &mut Connection, tenant: TenantId, origin: &str) -> s
 }
 
 /// Deletes the rows of origins that no job uses.
-pub async fn delete_unused_origins(db: impl PgExecutor<'_>) -> sqlx::Result<()> {
+pub async fn delete_unused_origins(db: &Pool) -> sqlx::Result<()> {
+    let mut transaction = db.begin().await?;
+    let unused = sqlx::query_scalar!(
+        "select id from webhook
+         where is_of_jobs and updated_at < now() - interval '1 day'
+           and not exists (select from job_webhook where job_webhook.webhook_id = webhook.id)
+         order by id
+         for update skip locked",
+    )
+    .fetch_all(&mut *transaction)
+    .await?;
+    // A second statement sees the jobs that were accepted before the locks.
     sqlx::query!(
         "delete from webhook
-         where is_of_jobs and updated_at < now() - interval '1 day'
+         where id = any($1)
            and not exists (select from job_webhook where job_webhook.webhook_id = webhook.id)",
+        &unused,
     )
-    .execute(db)
+    .execute(&mut *transaction)
     .await?;
-    Ok(())
+    transaction.commit().await
 }
