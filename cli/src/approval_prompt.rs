@@ -4,6 +4,7 @@ mod keyboard;
 mod question;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use shared::approval::Approval;
 use shared::event::{ApprovalResolved, Event, EventData};
@@ -13,7 +14,13 @@ use crate::progress::ProgressDisplay;
 use keyboard::Keyboard;
 pub(crate) use question::question;
 use question::{PromptAnswer, understand};
-use skillet_client::Client;
+use skillet_client::{Client, Error};
+use tokio::time::{Instant, sleep};
+
+/// The time for which a failed request for the pending approvals is repeated. It is longer than a restart of the
+/// service. After it, following the job ends with an error.
+const LIST_TIMEOUT: Duration = Duration::from_secs(120);
+const LIST_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 /// Asks in the terminal about the pending approvals of a job.
 pub(crate) struct ApprovalPrompt<'a> {
@@ -44,16 +51,28 @@ impl<'a> ApprovalPrompt<'a> {
         match event.parse() {
             // The approvals in an old log may be resolved already, so the pending ones are read from the API.
             Ok(EventData::JobWaiting(_)) => {
-                let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
-                let pending: Vec<Approval> = self.client.list(&path, &[], None).await?;
                 // The API lists the newest approval first. The model made the calls in the opposite order.
-                self.waiting = pending.into_iter().rev().collect();
+                self.waiting = self.list_pending().await?.into_iter().rev().collect();
                 self.ask(progress);
             }
             Ok(EventData::ApprovalResolved(resolved)) => self.forget(&resolved, progress),
             _ => {}
         }
         Ok(())
+    }
+
+    async fn list_pending(&self) -> Result<Vec<Approval>, Error> {
+        let path = format!("/v1/jobs/{}/approvals?status=pending", self.job);
+        let deadline = Instant::now() + LIST_TIMEOUT;
+        loop {
+            match self.client.list(&path, &[], None).await {
+                // The client does not retry.
+                Err(error) if error.is_transient() && Instant::now() < deadline => {
+                    sleep(LIST_RETRY_DELAY).await;
+                }
+                listed => return listed,
+            }
+        }
     }
 
     /// Returns the next typed line, or `None` at the end of the input. Waits forever if there is no question.
@@ -92,11 +111,14 @@ impl<'a> ApprovalPrompt<'a> {
             true => self.client.approve(approval.id, reason).await,
             false => self.client.deny(approval.id, reason).await,
         };
-        // If another user answered first, that answer wins and the error is only shown.
-        if let Err(error) = answered {
+        if let Err(error) = &answered {
             progress.say(&format!("  ! {error}"));
         }
-        self.waiting.pop_front();
+        // After a lost request, the same question is asked again. Other errors are final: if another user answered
+        // first, that answer wins.
+        if !answered.is_err_and(|error| error.is_transient()) {
+            self.waiting.pop_front();
+        }
         self.ask(progress);
         Ok(())
     }
@@ -136,5 +158,39 @@ impl<'a> ApprovalPrompt<'a> {
             progress.say("\n  (answered elsewhere)");
             self.ask(progress);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::connect::connect;
+
+    #[tokio::test]
+    async fn a_lost_request_for_the_pending_approvals_is_repeated() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let service = std::thread::spawn(move || {
+            // The first connection is lost.
+            drop(listener.accept().unwrap());
+            let (mut connection, _) = listener.accept().unwrap();
+            let _ = connection.read(&mut [0; 4096]).unwrap();
+            let body = r#"{"data": [], "next_cursor": null}"#;
+            let length = body.len();
+            write!(
+                connection,
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
+        });
+        let client = connect(&url, "sk_x").unwrap();
+        let prompt = ApprovalPrompt::new(&client, JobId(Uuid::nil()));
+        assert!(prompt.list_pending().await.unwrap().is_empty());
+        service.join().unwrap();
     }
 }

@@ -21,11 +21,13 @@ export interface JobsFeed {
   showFresh: () => void;
   loadMore: () => Promise<void>;
   reload: () => Promise<void>;
+  /** Sets the status of a job immediately. The next load updates its other fields. */
+  note: (id: string, status: Job["status"]) => void;
 }
 
 export function useJobsFeed(query: Query): JobsFeed {
   const key = JSON.stringify(query);
-  const feed = useMemo(() => newFeed(query), [key]);
+  const feed = useMemo(() => createJobsFeed(query), [key]);
   useEffect(() => {
     const stopFeed = onMilestone((event) => event && feed.note(event.job_id, event.status));
     const stopLoads = keepFresh(feed.reload, { on: () => true });
@@ -37,24 +39,33 @@ export function useJobsFeed(query: Query): JobsFeed {
   return feed;
 }
 
-function newFeed(query: Query) {
+/** Creates the list of the jobs that match a query. */
+export function createJobsFeed(query: Query): JobsFeed {
   const [jobs, fresh, counts] = [signal<Job[]>(), signal<Job[]>([]), signal<Record<string, number>>({})];
   const [error, hasMore] = [signal<unknown>(), signal(false)];
   /** The ids of jobs that changed since the last load. */
   let changed = new Set<string>();
   let cursor: string | null = null;
+  /** The newest page, if there may be jobs between it and the list. `showFresh` replaces the list with it. */
+  let detached: Schemas["JobPage"] | undefined;
 
   const load = (from?: string): Promise<Schemas["JobPage"]> => {
     const parameters = { ...listParameters(query), limit: PAGE_SIZE, counts: true, ...(from ? { cursor: from } : {}) };
     return call(api.GET("/v1/jobs", { params: { query: parameters } }));
   };
   const loadOne = (id: string) => call(api.GET("/v1/jobs/{job_id}", { params: { path: { job_id: id } } }));
-  /** Sets the status of a job immediately. The next load updates its other fields. */
   const note = (id: string, status: Job["status"]) => {
     changed.add(id);
     jobs.value = jobs.value?.map((job) => (job.id === id ? { ...job, status } : job));
   };
   const update = (by: Map<string, Job>) => (jobs.value = jobs.value?.map((job) => by.get(job.id) ?? job));
+  /** Shows a page after the given jobs. */
+  const show = (page: Schemas["JobPage"], before: Job[] = []) => {
+    const all = new Map([...before, ...page.data].map((job) => [job.id, job]));
+    jobs.value = [...all.values()];
+    cursor = page.next_cursor;
+    hasMore.value = cursor !== null;
+  };
   const reload = async () => {
     const news = changed;
     changed = new Set();
@@ -64,10 +75,8 @@ function newFeed(query: Query) {
       error.value = undefined;
       const shown = jobs.value;
       if (shown === undefined || shown.length === 0) {
-        jobs.value = page.data;
-        cursor = page.next_cursor;
-        hasMore.value = cursor !== null;
-        return;
+        detached = page;
+        return showFresh();
       }
       const newest = new Map(page.data.map((job) => [job.id, job]));
       const known = new Set(shown.map(({ id }) => id));
@@ -77,6 +86,7 @@ function newFeed(query: Query) {
       jobs.value = shown.filter((job) => newest.has(job.id) || !isWithin(job));
       update(newest);
       fresh.value = page.data.filter(({ id }) => !known.has(id));
+      detached = page.next_cursor !== null && fresh.value.length === page.data.length ? page : undefined;
       const beyond = jobs.value.filter(({ id }) => news.has(id) && !newest.has(id)).slice(0, MAX_SINGLE);
       const loaded = await Promise.all(beyond.map(({ id }) => loadOne(id).catch(() => undefined)));
       update(new Map(loaded.flatMap((job) => (job ? [[job.id, job]] : []))));
@@ -85,16 +95,21 @@ function newFeed(query: Query) {
     }
   };
   const showFresh = () => {
-    const all = new Map([...fresh.value, ...(jobs.value ?? [])].map((job) => [job.id, job]));
-    jobs.value = [...all.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
+    if (detached) show(detached);
+    else {
+      const all = new Map([...fresh.value, ...(jobs.value ?? [])].map((job) => [job.id, job]));
+      jobs.value = [...all.values()].sort((a, b) => b.created_at.localeCompare(a.created_at));
+    }
     fresh.value = [];
+    detached = undefined;
   };
   const loadMore = async () => {
-    if (cursor === null) return;
-    const page = await load(cursor);
-    cursor = page.next_cursor;
-    hasMore.value = cursor !== null;
-    jobs.value = [...(jobs.value ?? []), ...page.data];
+    const from = cursor;
+    if (from === null) return;
+    const page = await load(from);
+    // Another call loaded this page, or the list was replaced.
+    if (cursor !== from) return;
+    show(page, jobs.value);
   };
   return { jobs, counts, fresh, error, hasMore, showFresh, loadMore, reload, note };
 }

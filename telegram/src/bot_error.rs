@@ -77,6 +77,11 @@ impl BotError {
         }
     }
 
+    /// Whether no connection could be established, so that Telegram did not receive the call.
+    pub(crate) fn is_unreachable(&self) -> bool {
+        matches!(self, Self::Connection(error) if error.is_connect())
+    }
+
     /// Whether another process receives the updates of this bot.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code() == Some(409)

@@ -24,6 +24,8 @@ use crate::rich_text::RichText;
 /// The pause after a failed call. Each further failure doubles it.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The number of failures after which a file is not sent. A text is sent with as many attempts as needed.
+const MAX_FILE_FAILURES: u32 = 5;
 
 /// The sender of messages.
 pub(crate) struct Outbox {
@@ -94,15 +96,22 @@ impl Outbox {
     /// Sends a text, with as many attempts as needed, and returns the id of the message. An error means that Telegram
     /// refused the message or that the program is stopping.
     pub(crate) async fn send(&self, place: ChatPlace, out: &OutgoingText) -> Result<i64, BotError> {
-        let mut body = text_body(place, &out.text);
-        add_reply(&mut body, out.reply_to);
-        if let Some(markup) = &out.markup {
-            body["reply_markup"] = markup.clone();
-        }
+        let body = message_body(place, out);
         let sent: SentMessage = self
             .send_body("sendMessage", place, body, &out.text)
             .await?;
         Ok(sent.message_id)
+    }
+
+    /// Sends a text with one attempt if the rate limits permit it now. Returns whether Telegram has accepted it.
+    pub(crate) async fn try_send(
+        &self,
+        place: ChatPlace,
+        out: &OutgoingText,
+    ) -> Result<bool, BotError> {
+        let body = message_body(place, out);
+        self.try_call(place.chat, PaceClass::Message, "sendMessage", &body)
+            .await
     }
 
     /// Edits a text, with as many attempts as needed.
@@ -129,40 +138,24 @@ impl Outbox {
         message: i64,
         out: &OutgoingText,
     ) -> Result<bool, BotError> {
-        let chat = self.chat(place.chat);
-        let Ok(mut pace) = chat.try_lock() else {
-            return Ok(false);
-        };
-        if pace.ready_at(PaceClass::Edit, Instant::now()) > Instant::now() {
-            return Ok(false);
-        }
-        sleep_until(self.take_turn()).await;
         let body = edit_body(place, message, out);
-        let edited = self.bot.call::<Value>("editMessageText", &body).await;
-        pace.note(Instant::now());
-        match edited {
-            Ok(_) => Ok(true),
-            Err(BotError::TooMany(wait)) => {
-                pace.pause(Instant::now() + wait);
-                Ok(false)
-            }
-            Err(error) if error.is_not_modified() => Ok(true),
-            Err(error) if error.is_transient() => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.try_call(place.chat, PaceClass::Edit, "editMessageText", &body)
+            .await
     }
 
-    /// Sends a file, with as many attempts as needed.
+    /// Sends a file. A transient error means that it failed too often.
     pub(crate) async fn send_file(
         &self,
         place: ChatPlace,
         file: &OutgoingFile,
     ) -> Result<(), BotError> {
-        let sent = self.call_at_pace(place.chat, |chat| async move {
+        let call = |chat| async move {
             let form = file_form(ChatPlace { chat, ..place }, file).await?;
             self.bot.send_form::<Value>(file.method, form).await
-        });
-        sent.await.map(drop)
+        };
+        self.call_at_pace(place.chat, MAX_FILE_FAILURES, call)
+            .await
+            .map(drop)
     }
 
     /// Answers a tap with a text that is shown briefly.
@@ -188,7 +181,7 @@ impl Outbox {
         text: &RichText,
     ) -> Result<T, BotError> {
         let call = |body: Value| {
-            self.call_at_pace(place.chat, move |chat| {
+            self.call_at_pace(place.chat, u32::MAX, move |chat| {
                 let mut body = body.clone();
                 body["chat_id"] = chat.into();
                 async move { self.bot.call::<T>(method, &body).await }
@@ -208,8 +201,45 @@ impl Outbox {
         }
     }
 
-    /// Makes a call after the earlier calls of the chat, and repeats it until the answer is final.
-    async fn call_at_pace<T, F>(&self, chat: i64, call: impl Fn(i64) -> F) -> Result<T, BotError>
+    /// Makes a call once if no other call of the chat is in progress and the rate limits permit it now. Returns whether
+    /// Telegram has accepted it.
+    async fn try_call(
+        &self,
+        chat: i64,
+        class: PaceClass,
+        method: &'static str,
+        body: &Value,
+    ) -> Result<bool, BotError> {
+        let lane = self.chat(chat);
+        let Ok(mut pace) = lane.try_lock() else {
+            return Ok(false);
+        };
+        if pace.ready_at(class, Instant::now()) > Instant::now() {
+            return Ok(false);
+        }
+        sleep_until(self.take_turn()).await;
+        let answer = self.bot.call::<Value>(method, body).await;
+        pace.note(Instant::now());
+        match answer {
+            Ok(_) => Ok(true),
+            Err(BotError::TooMany(wait)) => {
+                pace.pause(Instant::now() + wait);
+                Ok(false)
+            }
+            Err(error) if error.is_not_modified() => Ok(true),
+            Err(error) if error.is_transient() => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes a call after the earlier calls of the chat, and repeats it until the answer is final or it has failed
+    /// `max_failures` times. While Telegram cannot be reached, it is always repeated.
+    async fn call_at_pace<T, F>(
+        &self,
+        chat: i64,
+        max_failures: u32,
+        call: impl Fn(i64) -> F,
+    ) -> Result<T, BotError>
     where
         F: Future<Output = Result<T, BotError>>,
     {
@@ -225,7 +255,10 @@ impl Outbox {
             pace.note(Instant::now());
             match answer {
                 Err(BotError::TooMany(wait)) => pace.pause(Instant::now() + wait),
-                Err(error) if error.is_transient() => {
+                Err(error)
+                    if error.is_unreachable()
+                        || error.is_transient() && failures + 1 < max_failures =>
+                {
                     failures += 1;
                     warn!(%error, failures, "cannot send to a chat; trying again");
                     let pause = FIRST_PAUSE * 2_u32.saturating_pow(failures - 1).min(64);
@@ -277,6 +310,15 @@ fn text_body(place: ChatPlace, text: &RichText) -> Value {
         "link_preview_options": {"is_disabled": true},
     });
     add_thread(&mut body, place);
+    body
+}
+
+fn message_body(place: ChatPlace, out: &OutgoingText) -> Value {
+    let mut body = text_body(place, &out.text);
+    add_reply(&mut body, out.reply_to);
+    if let Some(markup) = &out.markup {
+        body["reply_markup"] = markup.clone();
+    }
     body
 }
 

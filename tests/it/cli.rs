@@ -1,6 +1,7 @@
 //! The command line with a remote service.
 
 mod agents;
+mod approvals;
 mod doctor;
 mod jobs;
 mod login;

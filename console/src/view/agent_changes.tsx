@@ -26,9 +26,14 @@ export function AgentChanges({ agent }: { agent: Agent }) {
   );
 }
 
-function textOf(agent: Agent): string {
-  const settings = Object.entries(settingsOf(agent));
-  return settings.flatMap(([name, value]) => linesOf(name, value)).join("\n");
+/** Returns the settings of an agent as text for the diff. */
+export function textOf(agent: Agent): string {
+  const { output_schema: schema, ...settings } = settingsOf(agent);
+  // The schema is shown as JSON, because an empty value in it has a meaning.
+  const all = { ...settings, output_schema: schema ? JSON.stringify(schema, null, 2) : null };
+  return Object.entries(all)
+    .flatMap(([name, value]) => linesOf(name, value))
+    .join("\n");
 }
 
 /** Returns a setting as lines for the diff. */
@@ -38,6 +43,7 @@ function linesOf(name: string, value: unknown): string[] {
     const lines = String(value).split("\n");
     return lines.length > 1 ? [`${name}:`, ...lines.map((line) => `  ${line}`)] : [`${name}: ${lines[0]}`];
   }
+  if (Array.isArray(value) && value.length === 0) return [`${name}: none`];
   if (Array.isArray(value) && value.every((it) => typeof it !== "object")) {
     return [`${name}:`, ...value.map((it) => `  ${it}`)];
   }

@@ -122,6 +122,15 @@ def changed(path: str, value: Any) -> Any:
     return f"changed-{value}" if isinstance(value, str) else sys.exit(f"{path} has no other value in check.py")
 
 
+def check_env(manifests: list[dict[str, Any]], variable: dict[str, str]) -> None:
+    """Checks that a variable of `env` reaches the containers of all processes."""
+    workloads = [it for it in manifests if it["kind"] in ("Deployment", "Job")]
+    containers = [container for it in workloads for container in it["spec"]["template"]["spec"]["containers"]]
+    having = {container["name"] for container in containers if variable in (container.get("env") or [])}
+    if having != {"api", "worker", "migrate"}:
+        sys.exit(f"a variable of env reaches only the containers {sorted(having)}")
+
+
 def main() -> None:
     helm, chart = sys.argv[1:]
     linted = run(helm, ["lint", "--strict", chart], EVERYTHING)
@@ -137,6 +146,8 @@ def main() -> None:
         after = render(helm, chart, base | {path: value})
         if before == after:
             sys.exit(f"the value {path} has no effect")
+        if path == "env":
+            check_env(after, {"name": "CHANGED", "value": "changed"})
         validate([manifest for manifest in after if manifest not in before])
     for values in REFUSED:
         if not run(helm, ["template", "release", chart], EVERYTHING | values).returncode:

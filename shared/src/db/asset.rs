@@ -173,8 +173,8 @@ pub async fn use_as_inputs(
     ids: &[AssetId],
 ) -> sqlx::Result<Vec<(AssetId, String)>> {
     let ids: Vec<_> = ids.iter().map(|id| id.0).collect();
-    // Rows are locked in the same order everywhere, to avoid deadlocks. An asset that is being deleted is not found. The
-    // condition on `used_at` is not part of the statement with the lock: after a wait for the same use by another
+    // Rows are locked in the same order everywhere, to avoid deadlocks. An asset that is being deleted is not found.
+    // The condition on `used_at` is not part of the statement with the lock: after a wait for the same use by another
     // request, it would be false, and the asset would be missing.
     let rows = sqlx::query!(
         r#"with stale as materialized (

@@ -111,8 +111,8 @@ fn check(schema: &Schema, value: &Value) -> Result<Value, String> {
     Ok(result)
 }
 
-/// Returns the value that matches. If it is a text that does not match, this is the JSON in it, because models sometimes
-/// encode twice.
+/// Returns the value that matches. If it is a text that does not match, this is the JSON in it, because models
+/// sometimes encode twice.
 fn matching(schema: &Schema, value: &Value) -> Result<Value, String> {
     let faults = match schema.check(value) {
         Ok(()) => return Ok(value.clone()),
