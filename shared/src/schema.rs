@@ -16,6 +16,9 @@ const MAX_FAULT_BYTES: usize = 300;
 const MAX_PATTERN_BYTES: usize = 512 * 1024;
 const MAX_BACKTRACKS: usize = 100_000;
 
+/// The maximum number of patterns in a schema. All of them are compiled.
+const MAX_PATTERNS: usize = 64;
+
 /// A compiled JSON Schema.
 #[derive(Clone)]
 pub struct Schema {
@@ -23,9 +26,30 @@ pub struct Schema {
     validator: Arc<Validator>,
 }
 
+/// Counts the values of `pattern` and the keys of `patternProperties`.
+fn count_patterns(schema: &Value) -> usize {
+    match schema {
+        Value::Object(fields) => {
+            let counts = fields.iter().map(|(name, value)| match (&**name, value) {
+                ("pattern", Value::String(_)) => 1,
+                ("patternProperties", Value::Object(patterns)) => {
+                    patterns.len() + count_patterns(value)
+                }
+                _ => count_patterns(value),
+            });
+            counts.sum()
+        }
+        Value::Array(items) => items.iter().map(count_patterns).sum(),
+        _ => 0,
+    }
+}
+
 impl Schema {
     /// Compiles a schema. The error says why the schema is invalid.
     pub fn compile(source: Value) -> Result<Self, String> {
+        if count_patterns(&source) > MAX_PATTERNS {
+            return Err(format!("has more than {MAX_PATTERNS} patterns"));
+        }
         let patterns = PatternOptions::fancy_regex()
             .size_limit(MAX_PATTERN_BYTES)
             .backtrack_limit(MAX_BACKTRACKS);
@@ -159,6 +183,18 @@ mod tests {
             .map(|n| (format!("{n}{}", "x".repeat(1000)), json!(n)))
             .collect();
         assert!(format!("{:?}", schema().check(&wide.into())).len() < 20_000);
+    }
+
+    #[test]
+    fn a_schema_has_a_limited_number_of_patterns() {
+        let with = |count: usize| {
+            let patterns = (0..count).map(|number| (format!("^{number}$"), json!(true)));
+            let patterns: serde_json::Map<_, _> = patterns.collect();
+            json!({"properties": {"a": {"patternProperties": patterns}, "b": {"pattern": "x"}}})
+        };
+        assert!(Schema::compile(with(MAX_PATTERNS - 1)).is_ok());
+        let error = Schema::compile(with(MAX_PATTERNS)).unwrap_err();
+        assert_eq!(error, "has more than 64 patterns");
     }
 
     #[test]
