@@ -17,6 +17,8 @@ use crate::settings::TelegramSettings;
 
 /// The maximum number of jobs that are followed at once. Others wait.
 const MAX_FOLLOWED: usize = 500;
+/// The maximum number of answers that wait to be sent. Further answers are dropped.
+const MAX_QUEUED_ANSWERS: usize = 500;
 
 /// The adapter between a bot and a service. Clones share their state.
 #[derive(Clone)]
@@ -30,7 +32,9 @@ pub(crate) struct Adapter {
     pub(crate) stop: CancellationToken,
     /// Permits to follow a job.
     pub(crate) places: Arc<Semaphore>,
-    /// The tasks that follow jobs.
+    /// Permits to queue an answer.
+    pub(crate) queued_answers: Arc<Semaphore>,
+    /// The tasks that follow jobs and send queued answers.
     pub(crate) tasks: TaskTracker,
     followed: Arc<Mutex<HashSet<JobId>>>,
 }
@@ -52,6 +56,7 @@ impl Adapter {
             stop,
             followed: Arc::default(),
             places: Arc::new(Semaphore::new(MAX_FOLLOWED)),
+            queued_answers: Arc::new(Semaphore::new(MAX_QUEUED_ANSWERS)),
             tasks: TaskTracker::new(),
         }
     }

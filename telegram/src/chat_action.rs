@@ -19,6 +19,9 @@ use crate::update::ChatMessage;
 
 /// The maximum number of jobs in a list.
 const LISTED_JOBS: usize = 10;
+/// The maximum number of jobs among which a command looks for the latest one before it. Telegram sends at most 100
+/// updates again.
+const SEARCHED_JOBS: usize = 100;
 /// The maximum number of characters of a description in a list.
 const DESCRIPTION_CHARS: usize = 80;
 /// The number of characters after which a list ends, so that it fits into one message.
@@ -41,11 +44,10 @@ pub(crate) async fn run(
     message: &ChatMessage,
     command: &ChatCommand,
 ) -> Result<Option<RichText>, TelegramError> {
-    let place = message.place();
     let answer = match command.name.as_str() {
         "start" | "help" => help(adapter),
         "new" => {
-            let conversation = chat_conversation::begin(adapter, place, None).await?;
+            let conversation = chat_conversation::begin(adapter, message, None).await?;
             RichText::plain("A new conversation with the agent ").bold(&conversation.agent)
         }
         "agent" => match command.argument().0 {
@@ -58,7 +60,7 @@ pub(crate) async fn run(
                 .await?
             }
             name => {
-                let conversation = chat_conversation::begin(adapter, place, Some(name)).await?;
+                let conversation = chat_conversation::begin(adapter, message, Some(name)).await?;
                 RichText::plain("A new conversation with the agent ").bold(&conversation.agent)
             }
         },
@@ -163,7 +165,7 @@ async fn jobs(adapter: &Adapter, message: &ChatMessage) -> Result<RichText, Tele
 }
 
 /// Returns the job that a command is about: the named job, the job of the message that it replies to, or the latest
-/// job in one of these states.
+/// job in one of these states. If the command is handled again, the latter is no job of a later message.
 async fn find(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -173,9 +175,10 @@ async fn find(
     let place = message.place();
     let jobs = chat_jobs(adapter);
     let is_fitting = |job: &Job| statuses.split(',').any(|it| it == job.status.as_str());
-    let is_here = |job: &Job| {
-        JobRecord::of(job, adapter.bot.id()).is_some_and(|record| record.place == place)
-    };
+    let record = |job: &Job| JobRecord::of(job, adapter.bot.id());
+    let is_here = |job: &Job| record(job).is_some_and(|record| record.place == place);
+    let is_earlier =
+        |job: &Job| record(job).is_some_and(|record| record.message < message.message_id);
     let named = command.argument().0;
     let found = if !named.is_empty() {
         match named.parse::<JobId>() {
@@ -185,7 +188,8 @@ async fn find(
     } else if let Some(replied) = &message.reply_to_message {
         jobs.of_message(place, replied.message_id).await?
     } else {
-        jobs.latest(place, statuses, 1).await?.into_iter().next()
+        let latest = jobs.latest(place, statuses, SEARCHED_JOBS).await?;
+        latest.into_iter().find(is_earlier)
     };
     Ok(found.filter(is_fitting))
 }

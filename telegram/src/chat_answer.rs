@@ -1,7 +1,5 @@
 //! Answers to messages and taps. An answer that has to wait does not block the handling of other updates.
 
-use std::pin::pin;
-
 use futures_util::poll;
 use tokio::task::unconstrained;
 use tracing::warn;
@@ -22,9 +20,10 @@ pub(crate) async fn send(
         return Ok(());
     }
     let outbox = adapter.outbox.clone();
-    queue(adapter, async move {
-        outbox.send(place, &out).await.map(drop)
-    })
+    queue(
+        adapter,
+        async move { outbox.send(place, &out).await.map(drop) },
+    )
     .await;
     Ok(())
 }
@@ -42,5 +41,36 @@ pub(crate) async fn try_send(
             warn!(%error, "cannot send an answer");
             Ok(false)
         }
+    }
+}
+
+/// Edits a message, after the earlier calls of the chat.
+pub(crate) async fn edit(adapter: &Adapter, place: ChatPlace, message: i64, out: OutgoingText) {
+    let outbox = adapter.outbox.clone();
+    queue(
+        adapter,
+        async move { outbox.edit(place, message, &out).await },
+    )
+    .await;
+}
+
+/// Starts a call, and completes it in its own task.
+async fn queue(
+    adapter: &Adapter,
+    call: impl Future<Output = Result<(), BotError>> + Send + 'static,
+) {
+    let Ok(permit) = adapter.queued_answers.clone().try_acquire_owned() else {
+        warn!("too many answers are waiting; dropping one");
+        return;
+    };
+    let mut call = Box::pin(unconstrained(async move {
+        if let Err(error) = call.await {
+            warn!(%error, "cannot send an answer");
+        }
+        drop(permit);
+    }));
+    // The first poll adds the call to the queue of its chat, before later answers.
+    if poll!(&mut call).is_pending() {
+        adapter.tasks.spawn(call);
     }
 }

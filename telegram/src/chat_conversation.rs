@@ -10,6 +10,7 @@ use crate::adapter::Adapter;
 use crate::chat_jobs::ChatJobs;
 use crate::job_record::JobRecord;
 use crate::place::ChatPlace;
+use crate::update::ChatMessage;
 
 /// A conversation, with its number in its place.
 pub(crate) struct ChatConversation {
@@ -40,12 +41,17 @@ pub(crate) async fn current(
     get_or_create(adapter, place, number.unwrap_or_default(), agent).await
 }
 
-/// Starts a conversation, which becomes the current one. Without a name, the agent stays the same.
+/// Starts the conversation that a message asks for, which becomes the current one. Without a name, the agent stays the
+/// same. If a later message has a job, the message was handled before, and the current conversation is that of the job.
 pub(crate) async fn begin(
     adapter: &Adapter,
-    place: ChatPlace,
+    message: &ChatMessage,
     agent: Option<&str>,
 ) -> Result<ChatConversation, Error> {
+    let place = message.place();
+    if has_later_job(adapter, message).await? {
+        return current(adapter, place).await;
+    }
     let Some(number) = current_number(adapter, place).await? else {
         let agent = agent.unwrap_or(&adapter.settings.agent);
         return get_or_create(adapter, place, 0, agent).await;
@@ -53,6 +59,14 @@ pub(crate) async fn begin(
     let before = get_or_create(adapter, place, number, &adapter.settings.agent).await?;
     let agent = agent.unwrap_or(&before.agent);
     get_or_create(adapter, place, number + 1, agent).await
+}
+
+async fn has_later_job(adapter: &Adapter, message: &ChatMessage) -> Result<bool, Error> {
+    let (client, bot) = (&adapter.client, adapter.bot.id());
+    let jobs = ChatJobs { client, bot };
+    let latest = jobs.latest(message.place(), "", 1).await?;
+    let record = latest.first().and_then(|job| JobRecord::of(job, bot));
+    Ok(record.is_some_and(|record| record.message > message.message_id))
 }
 
 /// Returns the number of the latest conversation: that of the latest job, or a later one that was started without a

@@ -98,12 +98,19 @@ pub(crate) fn file_forms(output: &Output, path: PathBuf, reply_to: i64) -> Vec<O
 }
 
 /// The text for a file that cannot be sent.
-pub(crate) fn link_text(asset: &Asset, reason: &str, job_url: &str) -> RichText {
-    let size = size_text(asset.size.unsigned_abs());
-    let text = RichText::default()
-        .text("📎 ")
-        .bold(&shorten(&asset.name, 300));
-    text.text(&format!(", {size}: {reason}. It is at {job_url}"))
+pub(crate) fn link_text(name: &str, size: u64, reason: &str, job_url: &str) -> RichText {
+    file_text(name, size).text(&format!(": {reason}. It is at {job_url}"))
+}
+
+/// The text for a file whose content the service no longer has.
+pub(crate) fn lost_text(asset: &Asset) -> RichText {
+    let text = file_text(&asset.name, asset.size.unsigned_abs());
+    text.text(": The service no longer has this file.")
+}
+
+fn file_text(name: &str, size: u64) -> RichText {
+    let text = RichText::default().text("📎 ").bold(&shorten(name, 300));
+    text.text(&format!(", {}", size_text(size)))
 }
 
 /// Formats a size for people.

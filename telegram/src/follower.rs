@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use chrono::Utc;
+use skillet_client::Error;
 use skillet_client::types::approval::Approval;
 use skillet_client::types::event::{
     ApprovalRequested, ApprovalResolved, ApprovalStatus, EventData,
@@ -20,15 +21,16 @@ use crate::adapter::Adapter;
 use crate::approval::{AskedCall, no_buttons, outcome_text};
 use crate::bot_error::BotError;
 use crate::chat_jobs::ChatJobs;
-use crate::delivery::{self, DeliveryPart, file_forms, link_text};
+use crate::delivery::{self, DeliveryPart, file_forms, link_text, lost_text};
 use crate::error::TelegramError;
 use crate::job_record::JobRecord;
-use crate::outbox::{OutgoingFile, OutgoingText};
+use crate::outbox::{OutgoingFile, OutgoingText, pause};
 use crate::progress::JobProgress;
 use crate::rich_text::RichText;
 
 /// The interval at which the messages are updated.
 const REFRESH: Duration = Duration::from_millis(500);
+const NOT_ACCEPTED: &str = "Telegram did not accept it";
 
 /// Follows a job until its last message has been sent.
 pub(crate) async fn follow(adapter: &Adapter, id: JobId) -> Result<(), TelegramError> {
@@ -231,7 +233,7 @@ impl JobFollower<'_> {
             DeliveryPart::TextFile(name, text) => {
                 let folder = tempfile::tempdir().map_err(TelegramError::Temporary)?;
                 let path = folder.path().join(name);
-                tokio::fs::write(&path, text)
+                tokio::fs::write(&path, &text)
                     .await
                     .map_err(TelegramError::Temporary)?;
                 let file = OutgoingFile {
@@ -247,7 +249,10 @@ impl JobFollower<'_> {
                     .outbox
                     .send_file(self.record.place, &file)
                     .await;
-                self.accept(sent)?;
+                if self.accept(sent)?.is_none() {
+                    self.send_link(name, text.len() as u64, NOT_ACCEPTED)
+                        .await?;
+                }
             }
             DeliveryPart::File(output) => self.deliver_file(&output).await?,
         }
@@ -256,12 +261,21 @@ impl JobFollower<'_> {
 
     async fn deliver_file(&self, output: &Output) -> Result<(), TelegramError> {
         let asset = &output.asset;
-        if asset.size.unsigned_abs() > self.adapter.settings.max_upload() {
-            return self.send_link(output, "too large for Telegram").await;
+        let size = asset.size.unsigned_abs();
+        if size > self.adapter.settings.max_upload() {
+            return self
+                .send_link(&asset.name, size, "too large for Telegram")
+                .await;
         }
         let folder = tempfile::tempdir().map_err(TelegramError::Temporary)?;
         let path = folder.path().join("file");
-        let path = self.adapter.client.download(asset, &path).await?;
+        let path = match self.adapter.client.download(asset, &path).await {
+            Err(error) if is_lost(&error) => {
+                let out = OutgoingText::new(lost_text(asset)).reply_to(self.record.message);
+                return self.send(&out).await.map(drop);
+            }
+            path => path?,
+        };
         for file in file_forms(output, path, self.record.message) {
             match self
                 .adapter
@@ -271,14 +285,20 @@ impl JobFollower<'_> {
             {
                 Ok(()) => return Ok(()),
                 Err(BotError::Stopping) => return Err(BotError::Stopping.into()),
-                Err(error) => warn!(job = %self.id, %error, "file refused; trying another form"),
+                Err(error) => {
+                    warn!(job = %self.id, %error, form = file.method, "cannot send a file");
+                    // Another form would be the same upload.
+                    if error.is_transient() {
+                        break;
+                    }
+                }
             }
         }
-        self.send_link(output, "Telegram did not accept it").await
+        self.send_link(&asset.name, size, NOT_ACCEPTED).await
     }
 
-    async fn send_link(&self, output: &Output, reason: &str) -> Result<(), TelegramError> {
-        let text = link_text(&output.asset, reason, &self.adapter.job_url(self.id));
+    async fn send_link(&self, name: &str, size: u64, reason: &str) -> Result<(), TelegramError> {
+        let text = link_text(name, size, reason, &self.adapter.job_url(self.id));
         let out = OutgoingText::new(text).reply_to(self.record.message);
         self.send(&out).await.map(drop)
     }
@@ -310,11 +330,28 @@ impl JobFollower<'_> {
         }
     }
 
+    /// Saves the record, with as many attempts as needed: without it, the latest message would be sent again.
     async fn save(&self) -> Result<(), TelegramError> {
         let jobs = ChatJobs {
             client: &self.adapter.client,
             bot: self.adapter.bot.id(),
         };
-        Ok(jobs.save(self.id, &self.record).await?)
+        let stop = &self.adapter.stop;
+        let mut failures = 0;
+        loop {
+            match jobs.save(self.id, &self.record).await {
+                Err(error) if error.is_transient() && !stop.is_cancelled() => {
+                    warn!(job = %self.id, %error, "cannot save the record of a job; trying again");
+                    pause(failures, stop).await;
+                    failures += 1;
+                }
+                saved => return Ok(saved?),
+            }
+        }
     }
+}
+
+/// Whether the service no longer has the content of an asset.
+fn is_lost(error: &Error) -> bool {
+    matches!(error, Error::Service(refusal) if matches!(refusal.status, 404 | 410))
 }

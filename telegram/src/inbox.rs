@@ -7,6 +7,7 @@ use crate::adapter::Adapter;
 use crate::album::UpdateGroup;
 use crate::approval;
 use crate::chat_action;
+use crate::chat_answer;
 use crate::command::ChatCommand;
 use crate::error::TelegramError;
 use crate::intake::{Intake, JobTarget, start_job};
@@ -52,7 +53,7 @@ pub(crate) async fn handle(adapter: &Adapter, group: &UpdateGroup) -> Result<(),
         Err(error) => return Err(error),
     };
     match text {
-        Some(text) => reply(adapter, first, text).await,
+        Some(text) => chat_answer::send(adapter, first.place(), reply(first, text)).await,
         None => Ok(()),
     }
 }
@@ -125,7 +126,8 @@ fn is_person(user: &ChatUser) -> bool {
     !user.is_bot || user.id == ANONYMOUS_ADMIN
 }
 
-/// Answers a user without access with an id and nothing else, or pairs the user if the code is valid.
+/// Answers a user without access with an id and nothing else, or pairs the user if the code is valid. Only the answer
+/// to the code is sent later if it has to wait.
 async fn turn_away(
     adapter: &Adapter,
     message: &ChatMessage,
@@ -135,32 +137,23 @@ async fn turn_away(
     let is_group = message.place().is_group();
     let code = command.filter(|it| it.name == "start" && !it.rest.is_empty() && !is_group);
     let paired = code.map(|command| adapter.settings.access.pair(user.id, &command.rest));
-    let text = match (paired, is_group) {
-        (Some(PairingResult::Paired), _) => format!(
+    if paired == Some(PairingResult::Paired) {
+        let text = format!(
             "You are paired until the bot restarts. To keep access after that, start it with --allow {}. /help describes what I do.",
             user.id
-        ),
-        (_, true) => format!("The id of this group is {}.", message.chat.id),
-        (_, false) => format!("Your id is {}.", user.id),
+        );
+        let out = reply(message, RichText::plain(text));
+        return chat_answer::send(adapter, message.place(), out).await;
+    }
+    let text = match is_group {
+        true => format!("The id of this group is {}.", message.chat.id),
+        false => format!("Your id is {}.", user.id),
     };
-    reply(adapter, message, RichText::plain(text)).await
+    let out = reply(message, RichText::plain(text));
+    let sent = chat_answer::try_send(adapter, message.place(), &out).await;
+    sent.map(drop)
 }
 
-async fn reply(
-    adapter: &Adapter,
-    message: &ChatMessage,
-    text: RichText,
-) -> Result<(), TelegramError> {
-    let out = OutgoingText::new(text).reply_to(message.message_id);
-    match adapter.outbox.send(message.place(), &out).await {
-        Ok(_) => Ok(()),
-        Err(error) => {
-            let error = TelegramError::Bot(error);
-            if error.is_stopping() || error.is_fatal() {
-                return Err(error);
-            }
-            adapter.warn(&error, "cannot answer a message");
-            Ok(())
-        }
-    }
+fn reply(message: &ChatMessage, text: RichText) -> OutgoingText {
+    OutgoingText::new(text).reply_to(message.message_id)
 }

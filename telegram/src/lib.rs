@@ -11,6 +11,7 @@ mod approval;
 mod bot;
 mod bot_error;
 mod chat_action;
+mod chat_answer;
 mod chat_conversation;
 mod chat_jobs;
 mod command;

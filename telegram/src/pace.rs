@@ -18,7 +18,8 @@ const GROUP_EDITS: usize = 14;
 const ALL_WINDOW: Duration = Duration::from_secs(1);
 const ALL_MESSAGES: usize = 25;
 
-/// The class of a call. A message is never dropped, an edit of progress may be.
+/// The class of a call. An edit of progress may be dropped. Of the messages, only an answer to a user without access
+/// may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PaceClass {
     Message,

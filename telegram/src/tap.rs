@@ -9,6 +9,7 @@ use crate::adapter::Adapter;
 use crate::approval::{
     ApprovalButton, AskedCall, no_buttons, outcome_text, reason_markup, reason_question,
 };
+use crate::chat_answer;
 use crate::error::TelegramError;
 use crate::job_record::JobRecord;
 use crate::outbox::OutgoingText;
@@ -61,7 +62,7 @@ async fn decide(adapter: &Adapter, tap: &ButtonTap) -> Result<String, TelegramEr
         ApprovalButton::DenyBecause => {
             let out = OutgoingText::new(reason_question(id)).reply_to(message.message_id);
             let out = out.markup(Some(reason_markup()));
-            adapter.outbox.send(place, &out).await?;
+            chat_answer::send(adapter, place, out).await?;
             Ok("Reply with the reason".to_owned())
         }
     }
@@ -85,10 +86,8 @@ async fn close_unrecorded(adapter: &Adapter, tap: &ButtonTap) -> Result<(), Tele
     let outcome = outcome_text(approval.status, reason, by);
     let text = AskedCall::of(approval).ended_text(&outcome);
     let out = OutgoingText::new(text).markup(Some(no_buttons()));
-    let edited = adapter
-        .outbox
-        .edit(message.place(), message.message_id, &out);
-    edited.await.map_err(TelegramError::from)
+    chat_answer::edit(adapter, message.place(), message.message_id, out).await;
+    Ok(())
 }
 
 /// Denies an approval with the text of a message as the reason, and returns the answer to the message.

@@ -9,21 +9,33 @@ use crate::support::{bash, until};
 #[tokio::test]
 async fn others_get_their_id_and_nothing_else() {
     let bot = ChatBot::start().await;
-    let stranger = Person::new(666, "Eve");
-    for text in ["echo hi", "/jobs", "/start GUESS", "/help"] {
-        bot.telegram.write(stranger.says(text));
+    for (id, text) in (666..).zip(["echo hi", "/jobs", "/start GUESS", "/help"]) {
+        bot.telegram.write(Person::new(id, "Eve").says(text));
+        let answer = bot.telegram.wait_for(id, |_| true).await;
+        assert_eq!(answer.text, format!("Your id is {id}."));
     }
-    until(async || bot.telegram.sent(666).len() == 4).await;
-    let sent = bot.telegram.sent(666);
-    assert!(
-        sent.iter().all(|it| it.text == "Your id is 666."),
-        "{sent:#?}"
-    );
+    let stranger = Person::new(666, "Eve");
     bot.telegram
         .write(stranger.says("@skillet_bot hi").in_chat(-666));
     let answer = bot.telegram.wait_for(-666, |_| true).await;
     assert_eq!(answer.text, "The id of this group is -666.");
     assert!(bot.jobs(666).await.is_empty() && bot.jobs(-666).await.is_empty());
+}
+
+#[tokio::test]
+async fn a_stranger_who_floods_the_bot_holds_up_nobody() {
+    let bot = ChatBot::start().await;
+    let stranger = Person::new(666, "Eve");
+    for _ in 0..30 {
+        bot.telegram.write(stranger.says("hi"));
+    }
+    bot.telegram.write(ann(7).says("/help"));
+    bot.telegram.wait_for(7, |_| true).await;
+    until(async || bot.telegram.unconfirmed() == 0).await;
+    // A message per second is allowed, so 30 answers would take 30 seconds.
+    let answers = bot.telegram.sent(666).len();
+    assert!((1..30).contains(&answers), "{answers}");
+    assert_eq!(bot.telegram.violations(), [""; 0]);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
 //! Jobs from messages: input files, and output texts and files.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 use tests::bot_server::ShownMessage;
 
-use super::chat_bot::{ChatBot, PIXEL, ann, is_done, making, texts};
+use super::chat_bot::{ChatBot, PIXEL, ann, gated, is_done, is_running, making, texts};
 use crate::support::{bash, send, until};
 
 #[tokio::test]
@@ -126,15 +126,35 @@ async fn what_is_too_large_or_no_file_is_refused_in_words() {
     assert!(bot.jobs(7).await.is_empty());
 }
 
+/// Changes a setting of the tenant.
+async fn put(bot: &ChatBot, setting: &str, value: &Value) {
+    let (_, tenants) = bot.service.get("/v1/tenants").await;
+    let tenant = tenants["data"][0]["id"].as_str().unwrap();
+    let path = format!("/v1/tenants/{tenant}/{setting}");
+    let put = bot.service.request(Method::PUT, &path);
+    let (status, answer) = send(put.json(value)).await;
+    assert_eq!(status, 200, "{answer:#}");
+}
+
+#[tokio::test]
+async fn a_full_queue_is_answered_and_its_jobs_can_be_cancelled() {
+    let bot = ChatBot::start().await;
+    put(&bot, "submission_limits", &json!({"max_queued": 1})).await;
+    bot.telegram.write(ann(7).says(&gated("true")));
+    bot.telegram.wait_for(7, is_running).await;
+    bot.telegram.write(ann(8).says(&bash("echo hi")));
+    let refused = |it: &ShownMessage| it.text.starts_with('❌');
+    bot.telegram.wait_for(8, refused).await;
+    bot.telegram.write(ann(7).says("/cancel"));
+    let cancelled = |it: &ShownMessage| it.text.starts_with("⏹ Cancelled");
+    bot.telegram.wait_for(7, cancelled).await;
+    assert!(bot.jobs(8).await.is_empty());
+}
+
 #[tokio::test]
 async fn a_refusal_by_the_budget_is_answered_and_blocks_nobody() {
     let bot = ChatBot::start().await;
-    let (_, tenants) = bot.service.get("/v1/tenants").await;
-    let tenant = tenants["data"][0]["id"].as_str().unwrap();
-    let path = format!("/v1/tenants/{tenant}/budget");
-    let put = bot.service.request(Method::PUT, &path);
-    let (status, answer) = send(put.json(&json!({"max_total_tokens": 0}))).await;
-    assert_eq!(status, 200, "{answer:#}");
+    put(&bot, "budget", &json!({"max_total_tokens": 0})).await;
     bot.telegram.write(ann(7).says("Go."));
     let refused = |it: &ShownMessage| it.text.starts_with('❌');
     bot.telegram.wait_for(7, refused).await;

@@ -3,7 +3,7 @@
 use tests::bot_server::CallFault;
 
 use super::chat_bot::{ChatBot, GROUP, ann, gated, is_done, is_running, making};
-use crate::support::bash;
+use crate::support::{bash, until};
 
 #[tokio::test]
 async fn a_flood_of_events_stays_within_the_limits() {
@@ -53,6 +53,49 @@ async fn what_matters_waits_as_long_as_telegram_says_and_is_never_dropped() {
     assert_eq!(sent.len(), 3, "{sent:#?}");
     assert!(is_done(&sent[0]) && sent[1].text.trim() == "hi" && sent[2].file.is_some());
     assert_eq!(bot.telegram.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_chat_that_telegram_asks_to_wait_holds_up_no_other() {
+    let bot = ChatBot::start().await;
+    bot.telegram.fail("sendMessage", CallFault::TooMany(3600));
+    bot.telegram.write(ann(7).says("/help"));
+    bot.telegram.wait_for_call("sendMessage", 0).await;
+    bot.telegram.write(ann(8).says("/help"));
+    bot.telegram.wait_for(8, |_| true).await;
+    assert!(bot.telegram.sent(7).is_empty());
+}
+
+#[tokio::test]
+async fn answers_that_wait_keep_their_order() {
+    let bot = ChatBot::start().await;
+    bot.telegram.fail("sendMessage", CallFault::TooMany(2));
+    let texts = ["/help", "/jobs", "/skill", "/agent", "/help"];
+    let asked = texts.map(|text| bot.telegram.write(ann(7).says(text)));
+    until(async || bot.telegram.sent(7).len() >= asked.len()).await;
+    let sent = bot.telegram.sent(7);
+    let answered: Vec<_> = sent.iter().filter_map(|it| it.reply_to).collect();
+    assert_eq!(answered, asked, "{sent:#?}");
+    assert_eq!(bot.telegram.violations(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_file_whose_upload_fails_again_and_again_becomes_a_link() {
+    let bot = ChatBot::start().await;
+    for _ in 0..5 {
+        bot.telegram
+            .fail("sendDocument", CallFault::Refuse(502, "Bad Gateway"));
+    }
+    let prompt = making("echo hi | tee a.txt", "a.txt");
+    bot.telegram.write(ann(7).says(&prompt));
+    bot.settled(7).await;
+    let sent = bot.telegram.sent(7);
+    let link = &sent.last().unwrap().text;
+    assert!(
+        link.starts_with("📎 a.txt, 3 B: Telegram did not accept it."),
+        "{sent:#?}"
+    );
+    assert_eq!(bot.telegram.calls("sendDocument").len(), 5);
 }
 
 #[tokio::test]

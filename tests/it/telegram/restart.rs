@@ -141,6 +141,27 @@ async fn a_job_that_ends_while_no_process_runs_is_delivered_by_the_next() {
 }
 
 #[tokio::test]
+async fn a_file_that_the_service_has_lost_holds_up_no_later_message() {
+    let mut bot = ChatBot::start().await;
+    let command = gated("echo 1 > a.txt; echo 2 > b.txt");
+    let prompt = format!("{command}\noutput: a.txt\noutput: b.txt");
+    bot.telegram.write(ann(7).says(&prompt));
+    bot.telegram.wait_for(7, is_running).await;
+    bot.process.kill();
+    bot.open_gates(7).await;
+    let job = bot.jobs(7).await.remove(0);
+    let lost = &job["outputs"][0]["asset"];
+    std::fs::remove_file(bot.service.blob(&lost["sha256"])).unwrap();
+    bot.restart();
+    bot.settled(7).await;
+    let sent = bot.telegram.sent(7);
+    let note = "📎 a.txt, 2 B: The service no longer has this file.";
+    assert!(sent.iter().any(|it| it.text == note), "{sent:#?}");
+    let file = sent.last().unwrap().file.as_ref().expect("the other file");
+    assert_eq!(file.name, "b.txt");
+}
+
+#[tokio::test]
 async fn a_stopped_process_completes_what_it_has_begun_and_nothing_comes_twice() {
     let mut bot = ChatBot::start().await;
     for round in 0..4_i64 {
@@ -168,6 +189,33 @@ async fn a_stopped_process_completes_what_it_has_begun_and_nothing_comes_twice()
         assert!(statuses <= 1 && sent.len() == 2 + statuses, "{sent:#?}");
         assert_eq!(bot.jobs(chat).await.len(), 1);
     }
+}
+
+#[tokio::test]
+async fn a_service_that_cannot_save_for_a_while_causes_no_repeated_message() {
+    let bot = ChatBot::start().await;
+    bot.telegram.write(ann(7).says(&gated("echo done")));
+    bot.telegram.wait_for(7, is_running).await;
+    let refuse = "create function refuse() returns trigger language plpgsql as $$
+        begin raise exception 'refused'; end
+        $$;
+        create trigger refuse before update of metadata on job for each row execute function refuse()";
+    sqlx::raw_sql(refuse)
+        .execute(&bot.service.pool)
+        .await
+        .unwrap();
+    bot.open_gates(7).await;
+    let failures = |bot: &ChatBot| bot.log().matches("cannot save the record of a job").count();
+    until(async || failures(&bot) >= 3).await;
+    let accept = "drop trigger refuse on job";
+    sqlx::raw_sql(accept)
+        .execute(&bot.service.pool)
+        .await
+        .unwrap();
+    bot.settled(7).await;
+    let sent = bot.telegram.sent(7);
+    assert_eq!(sent.len(), 2, "{sent:#?}");
+    assert!(is_done(&sent[0]) && sent[1].text.trim() == "done");
 }
 
 #[tokio::test]
