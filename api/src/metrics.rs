@@ -42,7 +42,7 @@ struct QueueCollector {
     pool: Pool,
     looked_at: Mutex<Option<Instant>>,
     depth: StdMutex<Option<db::queue::Depth>>,
-    /// `None` if the database could not be asked.
+    /// `None` if the query failed.
     horizon: StdMutex<Option<Horizon>>,
 }
 

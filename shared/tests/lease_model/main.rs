@@ -6,7 +6,7 @@
 
 mod protocol;
 
-use protocol::{Entry, EntryKind, Protocol, ProtocolState, WORKERS};
+use protocol::{Entry, LogEntryKind, Protocol, ProtocolState, WORKERS};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 /// The properties that must hold in every state or in the end.
@@ -18,7 +18,7 @@ fn promises() -> Vec<Property<Protocol>> {
                 let place = state
                     .log
                     .iter()
-                    .position(|(_, kind)| *kind == EntryKind::Ended);
+                    .position(|(_, kind)| *kind == LogEntryKind::Ended);
                 place.is_none_or(|place| place + 1 == state.log.len())
             },
         ),
@@ -29,9 +29,9 @@ fn promises() -> Vec<Property<Protocol>> {
         Property::always("only the holder writes", |_, state: &ProtocolState| {
             let is_superseded = |pair: &[Entry]| pair[1].0 < pair[0].0;
             let after_end =
-                |pair: &[Entry]| pair[0].1 == EntryKind::Retried && pair[0].0 == pair[1].0;
+                |pair: &[Entry]| pair[0].1 == LogEntryKind::Retried && pair[0].0 == pair[1].0;
             // A cancellation can end a job that no worker holds.
-            let is_after_end = |pair: &[Entry]| after_end(pair) && pair[1].1 != EntryKind::Ended;
+            let is_after_end = |pair: &[Entry]| after_end(pair) && pair[1].1 != LogEntryKind::Ended;
             !state.was_written_without_lease
                 && !state
                     .log

@@ -31,7 +31,7 @@ pub(crate) enum Protocol {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) enum EntryKind {
+pub(crate) enum LogEntryKind {
     Started,
     Step,
     Ended,
@@ -39,7 +39,7 @@ pub(crate) enum EntryKind {
 }
 
 /// An entry of the log, with the lease of its attempt.
-pub(crate) type Entry = (u8, EntryKind);
+pub(crate) type Entry = (u8, LogEntryKind);
 
 /// An append in transit: the worker, the entry under its lease, and the number of entries before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -62,8 +62,8 @@ pub(crate) enum Health {
 pub(crate) struct Work {
     lease: u8,
     base: usize,
-    last: Option<EntryKind>,
-    sent: Option<EntryKind>,
+    last: Option<LogEntryKind>,
+    sent: Option<LogEntryKind>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -107,7 +107,9 @@ pub(crate) enum Action {
 
 impl ProtocolState {
     pub(crate) fn is_over(&self) -> bool {
-        self.log.iter().any(|(_, kind)| *kind == EntryKind::Ended)
+        self.log
+            .iter()
+            .any(|(_, kind)| *kind == LogEntryKind::Ended)
     }
 
     /// Ends or frees the job of a lost worker.
@@ -117,9 +119,9 @@ impl ProtocolState {
         self.log.push((
             self.attempt,
             if ends {
-                EntryKind::Ended
+                LogEntryKind::Ended
             } else {
-                EntryKind::Retried
+                LogEntryKind::Retried
             },
         ));
         self.lease += 1;
@@ -132,7 +134,7 @@ impl Protocol {
         let is_held = state.holder.is_some() || self == Self::ReapWithoutTrace;
         let is_fenced = is_held && append.entry.0 == state.lease;
         let follows = self == Self::AppendWithoutBase || append.base == state.log.len();
-        let is_free = self == Self::FinishWithoutFence && append.entry.1 == EntryKind::Ended;
+        let is_free = self == Self::FinishWithoutFence && append.entry.1 == LogEntryKind::Ended;
         is_free || is_fenced && follows && !state.is_over()
     }
 
@@ -166,7 +168,7 @@ impl Protocol {
         };
         state.work[append.worker] = if !is_good && !self.is_written(state, append) {
             None
-        } else if append.entry.1 == EntryKind::Ended {
+        } else if append.entry.1 == LogEntryKind::Ended {
             state.cleared = true;
             None
         } else {
@@ -283,10 +285,10 @@ impl Model for Protocol {
             Action::Send(worker) => {
                 let work = state.work[worker].as_mut()?;
                 let kind = match work.last {
-                    _ if state.cancel => EntryKind::Ended,
-                    None => EntryKind::Started,
-                    Some(EntryKind::Started) => EntryKind::Step,
-                    Some(_) => EntryKind::Ended,
+                    _ if state.cancel => LogEntryKind::Ended,
+                    None => LogEntryKind::Started,
+                    Some(LogEntryKind::Started) => LogEntryKind::Step,
+                    Some(_) => LogEntryKind::Ended,
                 };
                 work.sent = Some(kind);
                 let (entry, base) = ((work.lease, kind), work.base);
@@ -318,7 +320,7 @@ impl Model for Protocol {
                 if is_good {
                     state.was_written_without_lease |= state.holder != Some(append.worker);
                     state.log.push(append.entry);
-                    if append.entry.1 == EntryKind::Ended {
+                    if append.entry.1 == LogEntryKind::Ended {
                         state.holder = None;
                     }
                 }
@@ -344,7 +346,7 @@ impl Model for Protocol {
                 state.cancel = true;
                 state.failures_left -= 1;
                 if state.holder.is_none() {
-                    state.log.push((state.attempt, EntryKind::Ended));
+                    state.log.push((state.attempt, LogEntryKind::Ended));
                 }
             }
         }

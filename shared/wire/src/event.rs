@@ -5,6 +5,7 @@ mod approval;
 mod column;
 #[cfg(feature = "openapi")]
 mod milestone;
+#[cfg(feature = "openapi")]
 mod schema;
 mod tool;
 mod trimmed;

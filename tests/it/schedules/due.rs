@@ -1,7 +1,7 @@
 //! Due schedules.
 
 use reqwest::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{count, create, hourly, hourly_with, pass_hours, pause_queue, runs, settled, states};
 use crate::support::{Service, bash, until};
@@ -129,16 +129,12 @@ async fn a_run_that_comes_while_a_job_has_not_ended_is_skipped_waits_or_cancels_
 async fn a_run_that_cannot_start_does_not_cancel_the_job_before_it() {
     let service = Service::start().await;
     pause_queue(&service).await;
-    let agent = json!({"soul": "I run.", "tools": ["shell.exec"]});
-    let put = service.request(Method::PUT, "/v1/agents/gone").json(&agent);
-    assert_eq!(put.send().await.unwrap().status(), 201);
-    let job = json!({"agent": "gone", "model": "script/bash", "prompt": bash("true")});
+    let job = job_of_agent(&service).await;
     let fields = json!({"job": job, "overlap": "cancel_running"});
     let path = create(&service, &hourly_with("replacing", fields)).await;
     pass_hours(&service, 1.0).await;
     settled(&service, &path, 1).await;
-    let deleted = service.request(Method::DELETE, "/v1/agents/gone").send();
-    assert_eq!(deleted.await.unwrap().status(), 204);
+    delete_agent(&service).await;
     pass_hours(&service, 1.0).await;
     let runs = settled(&service, &path, 2).await;
     assert_eq!(states(&runs), ["started", "failed"]);
@@ -172,14 +168,10 @@ async fn a_run_is_requested_at_any_time_and_once_with_a_key() {
 async fn a_job_that_cannot_be_created_is_told_in_the_history_and_stops_no_other_schedule() {
     let service = Service::start().await;
     pause_queue(&service).await;
-    let agent = json!({"soul": "I run.", "tools": ["shell.exec"]});
-    let put = service.request(Method::PUT, "/v1/agents/gone").json(&agent);
-    assert_eq!(put.send().await.unwrap().status(), 201);
-    let job = json!({"agent": "gone", "model": "script/bash", "prompt": bash("true")});
+    let job = job_of_agent(&service).await;
     let broken = create(&service, &hourly_with("broken", json!({"job": job}))).await;
     let sound = create(&service, &hourly("sound")).await;
-    let deleted = service.request(Method::DELETE, "/v1/agents/gone").send();
-    assert_eq!(deleted.await.unwrap().status(), 204);
+    delete_agent(&service).await;
     for round in 1..=2 {
         pass_hours(&service, 1.0).await;
         let failed = settled(&service, &broken, round).await;
@@ -201,4 +193,17 @@ async fn a_job_that_cannot_be_created_is_told_in_the_history_and_stops_no_other_
     // The broken schedule can still be paused.
     let (status, _) = service.patch(&broken, &json!({"paused": true})).await;
     assert_eq!(status, 200);
+}
+
+/// Creates an agent, and returns a job of it.
+async fn job_of_agent(service: &Service) -> Value {
+    let agent = json!({"soul": "I run.", "tools": ["shell.exec"]});
+    let put = service.request(Method::PUT, "/v1/agents/gone").json(&agent);
+    assert_eq!(put.send().await.unwrap().status(), 201);
+    json!({"agent": "gone", "model": "script/bash", "prompt": bash("true")})
+}
+
+async fn delete_agent(service: &Service) {
+    let deleted = service.request(Method::DELETE, "/v1/agents/gone").send();
+    assert_eq!(deleted.await.unwrap().status(), 204);
 }

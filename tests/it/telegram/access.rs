@@ -14,20 +14,20 @@ async fn others_get_their_id_and_nothing_else() {
         let answer = bot.telegram.wait_for(id, |_| true).await;
         assert_eq!(answer.text, format!("Your id is {id}."));
     }
-    let stranger = Person::new(666, "Eve");
+    let eve = Person::new(666, "Eve");
     bot.telegram
-        .write(stranger.says("@skillet_bot hi").in_chat(-666));
+        .write(eve.says("@skillet_bot hi").in_chat(-666));
     let answer = bot.telegram.wait_for(-666, |_| true).await;
     assert_eq!(answer.text, "The id of this group is -666.");
     assert!(bot.jobs(666).await.is_empty() && bot.jobs(-666).await.is_empty());
 }
 
 #[tokio::test]
-async fn a_stranger_who_floods_the_bot_holds_up_nobody() {
+async fn a_user_without_access_who_floods_the_bot_holds_up_nobody() {
     let bot = ChatBot::start().await;
-    let stranger = Person::new(666, "Eve");
+    let eve = Person::new(666, "Eve");
     for _ in 0..30 {
-        bot.telegram.write(stranger.says("hi"));
+        bot.telegram.write(eve.says("hi"));
     }
     bot.telegram.write(ann(7).says("/help"));
     bot.telegram.wait_for(7, |_| true).await;
@@ -47,7 +47,7 @@ async fn one_user_pairs_with_the_code_that_is_printed() {
         .nth(1)
         .and_then(|rest| rest.split('`').next());
     let code = code.unwrap_or_else(|| panic!("{log}"));
-    let (ann, stranger) = (ann(7), Person::new(666, "Eve"));
+    let (ann, eve) = (ann(7), Person::new(666, "Eve"));
     bot.telegram.write(ann.says(&format!("/start {code}")));
     let answer = bot.telegram.wait_for(7, |_| true).await;
     assert!(
@@ -55,7 +55,7 @@ async fn one_user_pairs_with_the_code_that_is_printed() {
         "{}",
         answer.text
     );
-    bot.telegram.write(stranger.says(&format!("/start {code}")));
+    bot.telegram.write(eve.says(&format!("/start {code}")));
     bot.telegram
         .wait_for(666, |it| it.text == "Your id is 666.")
         .await;

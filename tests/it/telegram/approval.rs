@@ -75,9 +75,9 @@ async fn a_denial_has_a_reason_that_the_model_gets() {
 #[tokio::test]
 async fn only_approvers_decide_and_only_in_their_chat() {
     let bot = ChatBot::with(&[("SKILLET_TELEGRAM_APPROVERS", "8")]).await;
-    let (ann, bob, stranger) = (ann(7), Person::new(8, "Bob"), Person::new(666, "Eve"));
+    let (ann, bob, eve) = (ann(7), Person::new(8, "Bob"), Person::new(666, "Eve"));
     let question = ask(&bot, &ann, "echo secret").await;
-    for (number, person) in [&ann, &stranger].into_iter().enumerate() {
+    for (number, person) in [&ann, &eve].into_iter().enumerate() {
         for label in ["Allow", "because"] {
             bot.telegram.tap(person, 7, question.id, label);
         }

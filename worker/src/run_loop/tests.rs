@@ -166,13 +166,22 @@ async fn a_reply_that_is_cut_by_the_budget_is_reported_as_such() {
     assert!(scripted.logged().starts_with("budget.reserved "));
 }
 
+/// Returns two replies after which a window of 1,000 tokens is nearly full.
+fn filling_a_window() -> [Scripted; 2] {
+    let mut second = message("then", &["b"], StopReason::EndTurn);
+    second.usage.input_tokens = 900;
+    [
+        reply(&"first ".repeat(300), &["a"]),
+        Scripted::Reply(second),
+    ]
+}
+
 #[tokio::test]
 async fn a_transcript_that_fills_the_window_is_compacted() {
-    let mut nearly_full = message("then", &["b"], StopReason::EndTurn);
-    nearly_full.usage.input_tokens = 900;
+    let [first, nearly_full] = filling_a_window();
     let script = [
-        reply(&"first ".repeat(300), &["a"]),
-        Scripted::Reply(nearly_full),
+        first,
+        nearly_full,
         reply("a summary", &[]),
         reply("done", &[]),
     ];
@@ -187,15 +196,14 @@ async fn a_transcript_that_fills_the_window_is_compacted() {
 
 #[tokio::test]
 async fn a_summary_of_too_much_text_is_requested_again_of_half_of_it() {
-    let mut nearly_full = message("then", &["b"], StopReason::EndTurn);
-    nearly_full.usage.input_tokens = 900;
     let exceeded = ModelError::ContextExceeded {
         window: None,
         message: "prompt is too long".to_owned(),
     };
+    let [first, nearly_full] = filling_a_window();
     let script = [
-        reply(&"first ".repeat(300), &["a"]),
-        Scripted::Reply(nearly_full),
+        first,
+        nearly_full,
         Scripted::Error(exceeded),
         reply("a summary", &[]),
         reply("done", &[]),

@@ -90,6 +90,8 @@ pub(crate) async fn upload_skill(
     let document = skill.files.skill_file().map(|text| text.to_vec());
     let document = String::from_utf8(document.unwrap_or_default())
         .map_err(|error| ApiError::Internal(error.into()))?;
+    // Before anything is stored, so that its failure leaves nothing behind.
+    let workers = db::worker::list(&**pool).await?;
     let mut upload = assets.upload();
     upload.push(&packed).await?;
     let files = NewAsset {
@@ -99,7 +101,6 @@ pub(crate) async fn upload_skill(
         content_type: "application/x-tar",
     };
     let files = db::asset::store(&pool, &assets, upload.seal().await?, files).await?;
-    let workers = db::worker::list(&**pool).await?;
     let put = put(&pool, caller.tenant, &skill, &document, &files.sha256).await;
     if let Err(error) = db::asset::discard(&pool, &assets, &[files.id]).await {
         let error = &error as &dyn std::error::Error;
